@@ -87,7 +87,7 @@ class Daemon:
         self._secrets = secrets.load(appliance.config.path, os.environ)
         self._redactor = self._create_redactor()
         self._wakeup = asyncio.Event()
-        self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set)
+        self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set, appliance=lambda: self.appliance)
         self.hub = self._create_hub()
         self.update_checker = UpdateChecker(lambda: self.appliance.config, clock.now)
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)

@@ -266,7 +266,7 @@ def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
     values = {**visible_music(daemon.hub), "max_volume": _max_volume(daemon, now)}
     if not visitor.may(Role.CONTROL):
         return values
-    scheduler, jobs = _scheduler_values(daemon.scheduler), serializers.jobs(daemon.appliance, now)
+    scheduler, jobs = _scheduler_values(daemon.scheduler), serializers.jobs(daemon.appliance, now, daemon.runs.waiting)
     if not visitor.may(Role.OWNER):
         scheduler["error"] = ""
         jobs = [_alarm_values(each) for each in jobs if each["kind"] == "music"]
@@ -276,7 +276,11 @@ def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
 def _alarm_values(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page needs to draw alarms again."""
     last = job["last"] and {name: job["last"][name] for name in ("id", "outcome", "status_text")}
-    return {**{name: job[name] for name in ("job", "kind", "paused", "running")}, "failing": False, "last": last}
+    return {
+        **{name: job[name] for name in ("job", "kind", "paused", "running", "waiting")},
+        "failing": False,
+        "last": last,
+    }
 
 
 def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
@@ -317,7 +321,7 @@ class _ShownJobs:
 def _live_values(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the scripts read of a job."""
     last = _part_of(job["last"], "id", "outcome", "progress", "status_text")
-    brief = {name: job[name] for name in ("job", "kind", "paused", "running", "failing")}
+    brief = {name: job[name] for name in ("job", "kind", "paused", "running", "waiting", "failing")}
     return {**brief, "last": last, "next": _part_of(job.get("next"), "slot")}
 
 
@@ -425,13 +429,16 @@ class StateFeed:
     async def _watch_jobs(self) -> None:
         version, polls, jobs = None, 0, list[dict[str, Any]]()
         announced: Any = None
+        daemon, waiting = self._daemon, self._daemon.runs.waiting
         while True:
             with contextlib.suppress(ApplianceError):  # reported to each client that asks for the state
-                store, previous = self._daemon.appliance.store, version
+                store, previous = daemon.appliance.store, version
                 version = store.version()
-                if version != previous or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
-                    jobs = serializers.jobs(self._daemon.appliance, self._now())
-                current = jobs, _scheduler_values(self._daemon.scheduler)
+                has_changed = version != previous or daemon.runs.waiting != waiting
+                if has_changed or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
+                    waiting = daemon.runs.waiting
+                    jobs = serializers.jobs(daemon.appliance, self._now(), waiting)
+                current = jobs, _scheduler_values(daemon.scheduler)
                 if current != announced:
                     announced = current
                     self._announce_change()

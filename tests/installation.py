@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from pi_appliance.storage.model import Outcome, Run
 from tests import warm_program
 from tests.warm_program import PROGRAM, ROOT, Process
 
-__all__ = ["PROGRAM", "ROOT", "Installation", "in_memory", "is_running", "wait_until"]
+__all__ = ["PROGRAM", "ROOT", "Installation", "catches_sigterm", "in_memory", "is_running", "wait_until"]
 
 
 class Installation:
@@ -122,3 +123,10 @@ def is_running(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def catches_sigterm(pid: int) -> bool:
+    """Return whether the process already handles SIGTERM."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)

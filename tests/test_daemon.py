@@ -206,6 +206,31 @@ def test_the_runs_of_a_killed_daemon_finish(installation):
     wait_until(lambda: installation.outcomes("slow") == ["succeeded"])
 
 
+def test_waiting_runs_are_shown_cancelled_and_survive_a_kill(installation):
+    wait = json.dumps(["sh", "-c", "until [ -e go-on ]; do sleep 0.1; done"])
+    jobs = "".join(
+        f"{name}: {{kind: command, schedule: '@reboot', with: {{run: {wait}}}}}\n"
+        for name in ("first", "second", "third")
+    )
+    installation.write(jobs + "manual: {kind: command, with: {run: ['true']}}", f"{QUIET}\nmax-concurrent-runs: 1")
+    with up(installation) as daemon:
+        wait_until(lambda: installation.outcomes("first") == [None])
+        with urllib.request.urlopen(f"{daemon.page}/api/v1/jobs", timeout=5) as answer:
+            assert [job["waiting"] for job in json.load(answer)] == [False, True, True, False]
+        with urllib.request.urlopen(f"{daemon.page}/jobs/second", timeout=5) as answer:
+            assert "A run waits for other runs to end." in answer.read().decode()
+        post(daemon, "/jobs/manual/run")
+        assert post(daemon, "/jobs/second/cancel")["cancelled"] == installation.runs("second")[0].id
+        assert installation.outcomes("second") == ["stopped"]
+        daemon.hears(signal.SIGKILL)
+        daemon.status()
+    with up(installation) as daemon:
+        assert installation.outcomes("third") == [], "the first run has survived, with its place"
+        (installation.folder / "go-on").touch()
+        wait_until(lambda: installation.outcomes("third") == ["succeeded"])
+    assert [installation.outcomes(name) for name in ("first", "second")] == [["succeeded"], ["stopped"]]
+
+
 def test_systemd_is_notified_of_ready_watchdog_and_stopping(installation):
     installation.write(TICK, QUIET)
     address = installation.folder / "notify"

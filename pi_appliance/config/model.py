@@ -35,6 +35,15 @@ class ConcurrencyPolicy(StrEnum):
     REPLACE = "replace"
 
 
+class Priority(StrEnum):
+    """The order in which runs start while others have to end first."""
+
+    URGENT = "urgent"  # never waits
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUp:
     """Which missed slots are run later."""
@@ -118,6 +127,11 @@ class Job:
     concurrency: Annotated[ConcurrencyPolicy, "the action at a slot while a run of this job is active"] = (
         ConcurrencyPolicy.SKIP
     )
+    priority: Annotated[
+        Priority | None,
+        "which waiting run starts first: high, normal or low; urgent never waits; without it, urgent for music,"
+        " normal for others",
+    ] = None
     conditions: Annotated[Conditions | None, "conditions for using a slot"] = None
     suspend_when: Annotated[SuspendWhen | None, "when an active run is suspended"] = None
     nice: Annotated[int, "0 to 19: the higher, the more other processes come first", Limits(0, 19)] = 0
@@ -351,6 +365,9 @@ class Config:
     retention: Annotated[Retention, "how many runs are kept"] = field(default_factory=Retention)
     backup: Annotated[BackupFolder | None, "a folder for a further backup each day; without it, there is none"] = None
     updates: Annotated[Updates, "how new releases are found and installed"] = field(default_factory=Updates)
+    max_concurrent_runs: Annotated[
+        int | None, "how many scheduled runs may be active at the same time; without it, by memory and cores", Limits(1)
+    ] = None
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[PluginConfig | None, "the music player"] = None
@@ -375,6 +392,9 @@ class Config:
         # It is also the name of a service in multicast DNS, which has 63 bytes for it.
         if len(self.name) > 40 or len(self.name.encode()) > 60 or not self.name.isprintable():
             return [(("name",), f"{self.name!r} cannot be a name", "write up to 40 letters, such as Kitchen")]
+        if self.max_concurrent_runs is not None and self.max_concurrent_runs < 1:
+            wrong = f"{self.max_concurrent_runs} would never start a job"
+            return [(("max-concurrent-runs",), wrong, "write 1 or more")]
         return []
 
     def zone_of(self, job: Job) -> ZoneInfo:

@@ -24,7 +24,7 @@ from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
 from pi_appliance.storage.database import KeyValueStore
 from pi_appliance.storage.history import Pause
-from pi_appliance.storage.model import RESUME, Trigger, iso_time
+from pi_appliance.storage.model import RESUME, Outcome, Trigger, iso_time
 
 _MAX_PAUSE = timedelta(days=3650)
 _MAX_START = 30.0  # seconds from the start of the process until its run is recorded
@@ -40,7 +40,7 @@ async def list_jobs(services: Services, _: Values) -> object:
     no_entry = await asyncio.to_thread(crontab.missing_entries, appliance.config)
     return [
         {**job, "problem": crontab.NO_ENTRY if job["job"] in no_entry else None}
-        for job in serializers.jobs(appliance, services.now())
+        for job in serializers.jobs(appliance, services.now(), services.daemon.runs.waiting)
     ]
 
 
@@ -193,7 +193,8 @@ def _require_idle(services: Services, name: str) -> None:
     services.appliance.sweep()
     if active := services.appliance.store.active_runs(name):
         raise Refused(f"{name} is running already, as run {active[0].id}; wait until it has ended")
-    if services.daemon.runs.is_running(name):
+    runs = services.daemon.runs
+    if runs.is_running(name) and not runs.is_waiting(name):
         raise Refused(f"{name} is being started already; wait until it has ended")
 
 
@@ -226,10 +227,19 @@ async def run_scheduled(services: Services, values: Values) -> object:
 
 
 async def cancel_job(services: Services, values: Values) -> object:
-    """Ask the active run of a job to end."""
-    run = services.appliance.cancel(values["name"])
+    """Ask the active run of a job to end, or let one that waits not begin."""
+    name, appliance, runs = values["name"], services.appliance, services.daemon.runs
+    appliance.sweep()
+    waiting = (
+        None if appliance.store.active_runs(name) else next((run for run in runs.waiting if run.job == name), None)
+    )
+    if waiting is not None:
+        reason = "cancelled by a person before it began"
+        number = runs.close_waiting(waiting, Outcome.STOPPED, reason, now=services.now())
+    else:
+        number = appliance.cancel(name).id
     services.daemon.wake()
-    return {"job": run.job, "cancelled": run.id}
+    return {"job": name, "cancelled": number}
 
 
 async def dismiss_failure(services: Services, values: Values) -> object:
@@ -269,17 +279,21 @@ async def list_slots(services: Services, values: Values) -> object:
     return _newest_slots(services, [values["name"]], values["count"])
 
 
-def slot_statuses(appliance: Appliance, names: Iterable[str], now: datetime) -> Iterator[SlotStatus]:
-    """Yield the results of the slots of `names` up to `now`, newest first. Raises UnknownName."""
+def slot_statuses(services: Services, names: Iterable[str]) -> Iterator[SlotStatus]:
+    """Yield the results of the slots of `names` until now, newest first. Raises UnknownName."""
+    appliance, now, waiting = services.appliance, services.now(), services.daemon.runs.waiting
     jobs = [appliance.job(name) for name in names]
     appliance.sweep()
-    each = [slot_ledger.slot_statuses(appliance, job, now) for job in jobs]
+    each = [
+        slot_ledger.slot_statuses(appliance, job, now, {run.slot for run in waiting if run.job == job.name})
+        for job in jobs
+    ]
     return merge(*each, key=lambda status: status.at, reverse=True)
 
 
 def _newest_slots(services: Services, names: Sequence[str], count: int) -> object:
     appliance = services.appliance
-    statuses = islice(slot_statuses(appliance, names, services.now()), count)
+    statuses = islice(slot_statuses(services, names), count)
     return [serializers.slot_status(each, _zone(appliance, each.job)) for each in statuses]
 
 

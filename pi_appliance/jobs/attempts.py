@@ -68,6 +68,8 @@ class Attempts:
         self.appliance, self.job, self.number, self.due = appliance, job, number, due
         self.lock, self.stop, self.listener = lock, stop, listener
         self.log = RunLog(appliance.log_path(job.name, number))
+        self.place: int | None = None
+        """The descriptor of the place, which the worker holds too."""
         self.options: Mapping[str, Any] = {}
         """Options that override those under `with:`."""
         self.message: dict[str, Any] = {}
@@ -133,7 +135,7 @@ class Attempts:
                 seconds=seconds,
                 on_output=self._handle_output,
                 on_line=self._handle_message,
-                keep_open=(self.lock.fd,),
+                keep_open=(self.lock.fd,) if self.place is None else (self.lock.fd, self.place),
                 suspend=suspend,
             )
             self.suspended_seconds += ended.suspended_seconds

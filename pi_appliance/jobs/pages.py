@@ -37,6 +37,7 @@ _SHAPES = {  # rectangles one below the other: where each begins, and how high i
     "skipped": ((16, 8),),
     "misfired": ((0, 8),),
     "paused": ((8, 4), (20, 4)),
+    "waiting": ((10, 14),),
     "unknown": ((10, 4),),
     "none": ((22, 2),),
 }
@@ -135,11 +136,12 @@ class JobCard:
     next_selected: Slot | None
     strip: Markup
     failing: bool
+    waiting: bool  # for other runs to end
 
     @property
     def version(self) -> str:
         """The page draws the card again when it changes."""
-        return card_version(self.view.last, self.view.pause, failing=self.failing)
+        return card_version(self.view.last, self.view.pause, failing=self.failing, waiting=self.waiting)
 
     @property
     def dismissed(self) -> bool:
@@ -153,10 +155,15 @@ class JobCard:
         return run_options.missing_for_run(self.view.job)
 
 
-def card_version(run: Run | None, pause: Pause | None = None, *, failing: bool = False) -> str:
-    """Return the run, its state, the pause and a failure as text. static/jobs.js does the same."""
+def card_version(run: Run | None, pause: Pause | None = None, *, failing: bool = False, waiting: bool = False) -> str:
+    """Return what the card of a job shows of its state. static/jobs.js does the same."""
     pause_text = f"{model.iso_time(pause.since)}/{model.iso_time(pause.until) or ''}" if pause else ""
-    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{pause_text}" + "|failing" * failing
+    return (
+        (f"{run.id}:{run.outcome or ''}" if run else "")
+        + f"|{pause_text}"
+        + "|failing" * failing
+        + "|waiting" * waiting
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +175,10 @@ class SlotOverview:
     rows: Sequence[SlotStatus]
 
 
-def slot_overview(appliance: Appliance, name: str, now: datetime) -> SlotOverview:
+def slot_overview(services: Services, name: str) -> SlotOverview:
     """Return the slots for the page of the job `name`. Raises UnknownName."""
-    statuses = list(islice(api.slot_statuses(appliance, [name], now), _MAX_SLOT_BARS))
-    bars = [(each.status, _describe_slot(each, appliance)) for each in statuses]
+    statuses = list(islice(api.slot_statuses(services, [name]), _MAX_SLOT_BARS))
+    bars = [(each.status, _describe_slot(each, services.appliance)) for each in statuses]
     legend = [(status, _to_markup(legend_bar(status))) for status in dict.fromkeys(status for status, _ in bars)]
     strip = _to_markup(slot_bars(bars, places=_MAX_SLOT_BARS))
     return SlotOverview(strip, legend, statuses[:_MAX_SLOT_ROWS])
@@ -256,7 +263,7 @@ class JobPages:
             saved="saved" in request.query_params,
             card=self.card(view, now) if view else None,
             schedule=explanation.describe_when(schedule, view.job.chance) if view and schedule else "",
-            slots=slot_overview(appliance, name, now) if view else None,
+            slots=slot_overview(self._services, name) if view else None,
             runs=runs[:_MAX_RUN_ROWS],
             next_before=runs[_MAX_RUN_ROWS - 1].id if len(runs) > _MAX_RUN_ROWS else None,
             reports=report_files.list_reports(appliance, folders=report_files.report_folders(appliance, name)),
@@ -320,7 +327,8 @@ class JobPages:
         runs = self._appliance.store.history(job=view.job.name, limit=_MAX_RUN_BARS)
         strip = history_bars(runs, self._appliance.config.time_zone, places=_MAX_RUN_BARS)
         failing = failed_run(self._appliance, view) is not None
-        return JobCard(view, next_selected_slot(self._appliance, view, now), _to_markup(strip), failing)
+        waiting = self._services.daemon.runs.is_waiting(view.job.name)
+        return JobCard(view, next_selected_slot(self._appliance, view, now), _to_markup(strip), failing, waiting)
 
     def newest_reports(self) -> dict[str, Any]:
         """Return the values of the template for the newest reports."""

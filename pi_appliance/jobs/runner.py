@@ -18,6 +18,7 @@ from pi_appliance.jobs.notifications import StartPing
 from pi_appliance.scheduling import instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
+from pi_appliance.scheduling.places import Places, describe_wait, inherited_place, is_limited
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import backup
@@ -30,6 +31,7 @@ __all__ = ["Listener", "run"]
 
 _MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
 _REPLACE_TIMEOUT = 2 * process.TERM_TIMEOUT  # seconds that a replaced run has to end
+_MAX_WAIT = 86_400.0  # seconds that a run without a slot waits for a place
 _SWEEP_TIMEOUT = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
 _PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
 _PREEMPT_INTERVAL = 0.1  # seconds
@@ -73,7 +75,7 @@ def run(
         _require_slot(appliance, job, due)
     if due is None and (trigger in SCHEDULED or as_scheduled):
         due, misfire = _current_slot(job, now, appliance, is_manual=trigger is Trigger.MANUAL)
-    spec = _RunSpec(job, trigger, due, misfire, options)
+    spec = _RunSpec(job, trigger, due, misfire, options, inherited_place())
     # From here on a signal ends the run instead of this process, so that the end is recorded.
     with process.StopSignal().catch_signals() as stop:
         stop.wait(spec.remaining_jitter(appliance, now))
@@ -130,6 +132,7 @@ class _RunSpec:
     target: str | None  # the slot, the run request, or `RESUME`
     misfire: str
     options: Mapping[str, Any]  # they override those under `with:`
+    place: int | None = None  # taken by the daemon
 
     @property
     def due(self) -> str | None:
@@ -174,11 +177,12 @@ def _execute_run(
             _stop_active_run(appliance, job, spec.due)
             patience = _REPLACE_TIMEOUT
         lock = stack.enter_context(files.acquire_lock(path, patience=patience, give_up=lambda: stop.signal))
-        now = clock.now()
         if lock is not None:
             appliance.close_interrupted_runs(job.name, lock)
+            place, reason = stack.enter_context(_take_place(appliance, spec, stop, reason))
             if reason is None:
                 _discard_signal(appliance, job, spec.target)
+        now = clock.now()
         number, used_by = store.start_run(job=job.name, kind=job.kind, trigger=spec.trigger, due=spec.due, now=now)
         with contextlib.suppress(Unavailable):  # the next run records it
             if spec.trigger is Trigger.CRON and spec.due is not None:
@@ -196,6 +200,7 @@ def _execute_run(
             _preempt_others(appliance, job, number, spec.target)
             pause_note = _pause_one_shot(appliance, job, spec.target, now)
             attempts = Attempts(appliance, job, number, spec.target, lock, stop, listener)
+            attempts.place = place
             attempts.options = spec.options
             result = attempts.run(random)
             stop_reason = lock.stop_reason(number)
@@ -222,6 +227,32 @@ def _execute_run(
     if start_ping:
         start_ping.wait()
     return ended
+
+
+@contextlib.contextmanager
+def _take_place(
+    appliance: Appliance, spec: _RunSpec, stop: process.StopSignal, reason: AttemptResult | None
+) -> Iterator[tuple[int | None, AttemptResult | None]]:
+    """Hold a place for the block, unless the run needs none, or is not executed for a `reason`.
+
+    Yields the place, and the reason, which may be that the run waited too long.
+
+    Raises:
+        Unavailable: The run was stopped while it waited. Its slot is not used.
+    """
+    if reason is not None or spec.place is not None or not is_limited(spec.job, spec.trigger):
+        yield spec.place, reason
+        return
+    job, places, seconds = spec.job, Places(appliance.config), _MAX_WAIT
+    window = max(job.misfire_grace, job.catch_up.max_age)
+    if spec.due is not None and spec.due[:1].isdigit():
+        late = clock.now() - datetime.fromisoformat(spec.due) - job.jitter
+        seconds = max(0.0, (window - late).total_seconds())
+    with places.wait(seconds, lambda: stop.signal) as place:
+        if place is None and stop.signal:
+            raise Unavailable(f"{job.name} was stopped while it waited for other runs to end; its slot is not used")
+        wait = f"more than {units.format_duration(window)} late: it {describe_wait(places.count)}"
+        yield place, AttemptResult(Outcome.MISFIRED, wait, {}) if place is None else None
 
 
 def _skipped_result(spec: _RunSpec, used_by: int) -> AttemptResult:

@@ -1,6 +1,6 @@
 """Jobs, slots and reports as JSON values, and the schemas of these values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from pi_appliance.json_schema import (
     reference,
 )
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
+from pi_appliance.scheduling.child_runs import RunStart
 from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
 from pi_appliance.storage.database import KeyValueStore
@@ -31,9 +32,10 @@ BAD_OUTCOMES = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNC
 """Outcomes that are reported to the owner. A stopped run is not: a person stopped it."""
 
 
-def jobs(appliance: Appliance, now: datetime) -> list[dict[str, Any]]:
-    """Convert every job: its next slot, its newest run, and whether it is failing."""
-    return [_job(appliance, view, now) for view in appliance.jobs(now)]
+def jobs(appliance: Appliance, now: datetime, waiting: Iterable[RunStart] = ()) -> list[dict[str, Any]]:
+    """Convert every job: its next slot, its newest run, and whether it is failing or `waiting`."""
+    names = {run.job for run in waiting}
+    return [{**_job(appliance, view, now), "waiting": view.job.name in names} for view in appliance.jobs(now)]
 
 
 def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:

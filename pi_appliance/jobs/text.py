@@ -78,12 +78,20 @@ def job_list(result: Any, _: Values) -> str:
             job["started_by"] or "manual",
             _next_slot(job),
             job["chance"] or "-",
-            outcome(job["last"]) + (" (dismissed)" if is_dismissed(job) else ""),
-            (job["last"]["summary"] or job["last"]["status_text"]) if job["last"] else "",
+            *_last_run(job),
         )
         for job in result
     ]
     return format_table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows)
+
+
+def _last_run(job: Result) -> tuple[str, str]:
+    """Return the state of the newest run of `job` and its summary."""
+    last = job["last"]
+    if job["waiting"] and not job["running"]:
+        return "waiting", "it waits for other runs to end"
+    dismissed = " (dismissed)" if is_dismissed(job) else ""
+    return outcome(last) + dismissed, (last["summary"] or last["status_text"]) if last else ""
 
 
 def _next_slot(job: Result) -> str:

@@ -1,5 +1,8 @@
 """Runs as child processes, and the requests and checkpoints that start them.
 
+A scheduled run waits here until it has a place (scheduling/places.py). Its slot or request is not
+claimed before its process begins, so a daemon that is killed finds it again.
+
 The run that starts a request first consumes it (`Store.start_run`), so a second run does not find
 it. The time of a request is compared with the wall clock in each round, so it follows clock
 corrections.
@@ -14,14 +17,16 @@ import signal
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets
+from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, Priority
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.places import PLACE, Places, is_limited, priority_of
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.storage.queues import JobCheckpoint, RunRequest
 from pi_appliance.system import files
@@ -71,13 +76,44 @@ async def run_module(module: str, *arguments: str) -> Any:
         raise Unavailable(f"{module} ended with status {process.returncode} and no result; see the log") from None
 
 
-class ChildRuns:
-    """Starts runs, which survive a killed daemon, and knows which are active."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStart:
+    """A run to start, as in `ChildRuns.start`. `number` counts them."""
 
-    def __init__(self, config: Path, *, on_end: Callable[[], None] = lambda: None) -> None:
-        """Create it for the configuration file `config`. `on_end` is called after each run."""
-        self._config, self._on_end = config, on_end
+    job: str
+    trigger: Trigger
+    due: str | None
+    as_scheduled: bool
+    ended: Callable[[int], None]
+    number: int
+
+    @property
+    def slot(self) -> datetime | None:
+        """The scheduled time of the run; None for a boot, a request and the like."""
+        return datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else None
+
+
+class ChildRuns:
+    """Starts runs, which survive a killed daemon, and knows which wait and which are active."""
+
+    def __init__(
+        self,
+        config: Path,
+        *,
+        on_end: Callable[[], None] = lambda: None,
+        appliance: Callable[[], Appliance] | None = None,
+    ) -> None:
+        """Create it for the configuration file `config`.
+
+        Args:
+            config: The configuration file.
+            on_end: Called after each run.
+            appliance: Returns the appliance that limits the runs. Without it, none waits.
+        """
+        self._config, self._on_end, self._appliance = config, on_end, appliance
         self._active: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
+        self._waiting: list[RunStart] = []
+        self._numbers = count()
         self._start_lock = asyncio.Lock()
         self._closed = False
 
@@ -88,26 +124,79 @@ class ChildRuns:
         *,
         due: str | None = None,
         as_scheduled: bool = False,
+        at_once: bool = False,
         ended: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Start a run of `job` for the slot or request `due`, or to resume.
+
+        A scheduled run of the daemon waits for `start_waiting`.
 
         Args:
             job: the name of the job.
             trigger: the cause of the run.
             due: a slot, a request, `RESUME` or None.
             as_scheduled: treat a manual run like a scheduled one.
+            at_once: it replaces an active run, whose place it gets.
             ended: receives the exit status, as long as this process lives.
 
         Raises:
             Unavailable: no process can be started, or the daemon is stopping.
         """
-        argv = _run_command(self._config, job, trigger, due)
-        if as_scheduled:
+        run = RunStart(
+            job=job, trigger=trigger, due=due, as_scheduled=as_scheduled, ended=ended, number=next(self._numbers)
+        )
+        if not at_once and self._must_wait(run):
+            self._waiting.append(run)
+        else:
+            await self._start_process(run, None)
+
+    def _must_wait(self, run: RunStart) -> bool:
+        # A run of cron has no record that survives us, so its process waits instead.
+        if self._appliance is None or run.trigger is not Trigger.DAEMON:
+            return False
+        known = self._appliance().config.jobs.get(run.job)
+        return known is not None and is_limited(known, run.trigger)
+
+    async def start_waiting(self) -> None:
+        """Start the waiting runs that have a place, by priority, then by slot.
+
+        A run whose job is active goes on waiting.
+
+        Raises:
+            Unavailable: A process could not be started. Its run goes on waiting.
+        """
+        if self._appliance is None or not self._waiting:
+            return
+        config = self._appliance().config
+        places = Places(config)
+        for run in sorted(self._waiting, key=lambda run: self._order(run, config.jobs.get(run.job))):
+            if run not in self._waiting or self._is_active(run.job):
+                continue
+            place = places.take()
+            if place is None:
+                return
+            self._waiting.remove(run)
+            try:
+                await self._start_process(run, place)
+            except BaseException:
+                self._waiting.append(run)
+                raise
+            finally:
+                os.close(place)  # the process has its own
+
+    @staticmethod
+    def _order(run: RunStart, job: Job | None) -> tuple[int, str, int]:
+        priority = priority_of(job) if job else Priority.NORMAL
+        return [*Priority].index(priority), run.due if run.slot and run.due else "", run.number
+
+    async def _start_process(self, run: RunStart, place: int | None) -> None:
+        argv = _run_command(self._config, run.job, run.trigger, run.due)
+        if run.as_scheduled:
             argv.append("--as-scheduled")
+        environment = {**os.environ, NO_HANDOVER: "1", **({} if place is None else {PLACE: str(place)})}
         async with self._start_lock:
             if self._closed:
-                raise Unavailable(f"{job} is not started: the appliance is stopping")
+                raise Unavailable(f"{run.job} is not started: the appliance is stopping")
             try:
                 # In its own session, so that Ctrl-C at our terminal does not reach it.
                 process = await asyncio.create_subprocess_exec(
@@ -115,15 +204,16 @@ class ChildRuns:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.DEVNULL,
                     start_new_session=True,
-                    env={**os.environ, NO_HANDOVER: "1"},
+                    pass_fds=() if place is None else (place,),
+                    env=environment,
                 )
             except OSError as error:
                 raise Unavailable(
-                    f"{job} cannot be started: {error.strerror}; is this machine out of memory?"
+                    f"{run.job} cannot be started: {error.strerror}; is this machine out of memory?"
                 ) from None
-            task = asyncio.create_task(self._wait_for_end(job, process, ended))
-            self._active[task] = job, process
-        log.info("job=%s by=%s due=%s started", job, trigger, due or "-")
+            task = asyncio.create_task(self._wait_for_end(run.job, process, run.ended))
+            self._active[task] = run.job, process
+        log.info("job=%s by=%s due=%s started", run.job, run.trigger, run.due or "-")
 
     async def _wait_for_end(self, job: str, process: asyncio.subprocess.Process, ended: Callable[[int], None]) -> None:
         status = await process.wait()
@@ -135,13 +225,49 @@ class ChildRuns:
         self._on_end()
 
     def is_running(self, job: str) -> bool:
-        """Return whether a run of `job` that was started here is active."""
+        """Return whether a run of `job` that was started here waits or is active."""
+        return self.is_waiting(job) or self._is_active(job)
+
+    def _is_active(self, job: str) -> bool:
         return any(name == job for name, _ in self._active.values())
+
+    @property
+    def waiting(self) -> tuple[RunStart, ...]:
+        """The runs that wait for a place."""
+        return tuple(self._waiting)
+
+    def is_waiting(self, job: str) -> bool:
+        """Return whether a run of `job` waits for a place."""
+        return any(run.job == job for run in self._waiting)
+
+    def drop_waiting(self, run: RunStart) -> None:
+        """Let `run` wait no longer. Nothing is recorded."""
+        self._waiting.remove(run)
+        run.ended(Unavailable.exit_status)
+
+    def close_waiting(self, run: RunStart, outcome: Outcome, summary: str, *, now: datetime) -> int:
+        """Record that `run` did not begin, and return its number. Its slot is used.
+
+        Raises:
+            Unavailable: Nothing was recorded, and it goes on waiting.
+        """
+        assert self._appliance is not None
+        appliance = self._appliance()
+        job, store = appliance.job(run.job), appliance.store
+        due = None if run.due == RESUME else run.due
+        number, before = store.start_run(job=job.name, kind=job.kind, trigger=run.trigger, due=due, now=now)
+        if before is not None:
+            outcome, summary = Outcome.SKIPPED, f"{run.due} was used already"
+        store.finish_run(number, outcome, summary, now=now, targets=NotifyTargets.for_job(appliance.config, job))
+        self._waiting.remove(run)
+        run.ended(0)
+        return number
 
     async def close(self) -> None:
         """Start no more runs. A run that is being started has started when this returns."""
         async with self._start_lock:
             self._closed = True
+            self._waiting.clear()
 
     async def stop(self, grace: float, *, at_once: Collection[str] = ()) -> None:
         """Start no more runs, wait `grace` seconds for active ones, then stop the rest.
@@ -227,10 +353,14 @@ class RequestRunner:
 
     async def _start_request(self, request: RunRequest) -> None:
         name = request.slot_name
-        if not self._is_due(request) or name in self._starting or self._is_delayed(name):
-            return
         job = self._appliance().config.jobs.get(request.job)  # None if our configuration is outdated
-        if self._clock.now() - request.run_at > (job.misfire_grace if job else _GRACE):
+        is_late = self._clock.now() - request.run_at > (job.misfire_grace if job else _GRACE)
+        waiting = next((run for run in self._runs.waiting if run.due == name), None)
+        if is_late and waiting is not None:
+            self._runs.drop_waiting(waiting)
+        elif not self._is_due(request) or name in self._starting or self._is_delayed(name):
+            return
+        if is_late:
             self._misfire(request, job)
             return
         if self._waits_for_run(request):

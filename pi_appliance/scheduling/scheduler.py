@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, StartedBy
+from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.due import SlotStart
+from pi_appliance.scheduling.places import Places, describe_wait
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import (
     NEVER,
@@ -35,6 +36,7 @@ log = logging.getLogger("pi_appliance.scheduler")
 MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
 _MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
 _RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
+_PLACE_INTERVAL = 2.0  # seconds; runs of other processes do not report that they free a place
 
 MAX_QUEUED = 10  # slots of one job that wait
 
@@ -134,6 +136,7 @@ class Scheduler:
 
     def reload(self, appliance: Appliance) -> None:
         """Use a configuration that was read again."""
+        self._drop_changed(self._appliance.config, appliance.config)
         self._appliance, reserved = appliance, self._ledger.reserved
         self._ledger = SlotLedger(appliance)
         self._ledger.reserved |= reserved
@@ -142,8 +145,8 @@ class Scheduler:
 
     @property
     def waiting(self) -> int:
-        """Number of slots that wait for an active run or for their time."""
-        return len(self._queue)
+        """Number of slots that wait for an active run, for a place or for their time."""
+        return len(self._queue) + len(self._runs.waiting)
 
     @property
     def clock_wait(self) -> float:
@@ -161,6 +164,7 @@ class Scheduler:
         while True:
             await self.tick()
             more = await self._on_tick()
+            await self._start_waiting()
             alive()
             await self._sleep(min(self._seconds_to_next(), max(0.0, more)))
 
@@ -187,8 +191,10 @@ class Scheduler:
             self.reload(self._appliance)
         with self._log_errors("-"):  # of all jobs
             await self._check_jobs(self._appliance.store.slots.pauses(), now)
-        await self._start_waiting()
+        await self._start_queued()
         await self._start_boot_jobs()
+        self._expire_waiting(self._clock.now())
+        await self._start_waiting()
         self._cause = ""
         self.last_tick = self._clock.monotonic()
 
@@ -251,7 +257,8 @@ class Scheduler:
                 ):
                     self._queue_slot(job, start, now)
                 elif busy and job.concurrency is ConcurrencyPolicy.SKIP:
-                    self._record_unused(job, start.slot, Outcome.SKIPPED, "the previous run is still active", now)
+                    before = "waits for other runs to end" if self._runs.is_waiting(job.name) else "is still active"
+                    self._record_unused(job, start.slot, Outcome.SKIPPED, f"the previous run {before}", now)
                 else:
                     await self._start_slot(job.name, start.slot)
 
@@ -262,7 +269,7 @@ class Scheduler:
             reason = f"{MAX_QUEUED} slots are waiting before it already"
             self._record_unused(job, start.slot, Outcome.SKIPPED, reason, now)
 
-    async def _start_waiting(self) -> None:
+    async def _start_queued(self) -> None:
         for name in self._queue.ready_jobs(self._clock.monotonic()):
             if name not in self._appliance.config.jobs:
                 self._queue.remove_job(name)
@@ -270,17 +277,57 @@ class Scheduler:
                 with self._log_errors(name):
                     await self._start_slot(name, self._queue.pop_slot(name))
 
+    async def _start_waiting(self) -> None:
+        with self._log_errors("waiting runs"):
+            await self._runs.start_waiting()
+
+    def _skip_waiting(self, job: str, why: str, now: datetime) -> None:
+        """Record the runs of `job` that wait for a place as skipped."""
+        for run in self._runs.waiting:
+            if run.job == job:
+                self._runs.close_waiting(run, Outcome.SKIPPED, why, now=now)
+
+    def _expire_waiting(self, now: datetime) -> None:
+        """Record the slots that waited for a place longer than they may start late."""
+        for run in self._runs.waiting:
+            job, slot = self._appliance.config.jobs.get(run.job), run.slot
+            if job is None or slot is None:
+                continue
+            share = (
+                uniform_for_slot(self._appliance.secret, job.name, instants.format_slot(slot)) if job.jitter else 0.0
+            )
+            window = max(job.misfire_grace, job.catch_up.max_age)
+            if now - slot - job.jitter * share > window:
+                late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
+                wait = describe_wait(Places(self._appliance.config).count)
+                reason = f"{late} late, more than its {units.format_duration(window)}: it {wait}"
+                with self._log_errors(job.name):
+                    self._runs.close_waiting(run, Outcome.MISFIRED, reason, now=now)
+
+    def _drop_changed(self, before: Config, after: Config) -> None:
+        """Drop the waiting runs of removed jobs and changed schedules. The ledger records them."""
+        for run in self._runs.waiting:
+            old, new = before.jobs.get(run.job), after.jobs.get(run.job)
+            if new is None or old is None or (old.schedule, before.zone_of(old)) != (new.schedule, after.zone_of(new)):
+                self._runs.drop_waiting(run)
+
     def _is_busy(self, job: str) -> bool:
         return self._runs.is_running(job) or files.is_locked(self._appliance.lock_path(job))
 
     async def _start_slot(self, job: str, slot: datetime) -> None:
-        """Start a run for `slot`. After an error the slot is tried again in a minute."""
+        """Start a run for `slot`, which replaces the one before, if there is one.
+
+        After an error the slot is tried again in a minute.
+        """
         try:
             self._appliance.require_free_space()
+            due = instants.format_slot(slot)
+            self._skip_waiting(job, f"replaced by {due}", self._clock.now())
             await self._runs.start(
                 job,
                 Trigger.DAEMON,
-                due=instants.format_slot(slot),
+                due=due,
+                at_once=self._is_busy(job),
                 ended=lambda status: self._ended_slot(job, slot, status),
             )
         except ApplianceError:
@@ -324,6 +371,7 @@ class Scheduler:
         zone = self._appliance.config.zone_of(job)
         span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
         self._queue.remove_job(job.name)
+        self._skip_waiting(job.name, f"paused from {span}", now)
         self._ledger.record_pause(job, cursor, until, f"paused from {span}", now)
         self._appliance.store.slots.delete_pause(job.name)
 
@@ -375,6 +423,8 @@ class Scheduler:
             else min(_MAX_SLEEP_UNTRUSTED, self._watch.seconds_left(monotonic))
         ]
         delays += self._queue.start_delays(monotonic)
+        if self._runs.waiting:
+            delays.append(_PLACE_INTERVAL)
         wake = self._ledger.next_check()
         if wake is not None:
             delays.append((wake - now).total_seconds())

@@ -1,6 +1,6 @@
 """Accounting of slots: each slot is recorded exactly once, whether it ran or not."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +16,7 @@ _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
 _SAVE_INTERVAL = timedelta(hours=1)  # a restart checks this time again
 _HISTORY_PART = timedelta(days=30)  # read at a time
+_WAITS = "waits for other runs to end"
 _PAUSED = "paused"  # prefix of the summary of a slot that a pause left unused
 _DEPENDENCY = "after:"  # prefix of the key of successful dependencies
 
@@ -206,11 +207,11 @@ class SlotStatus:
 
     @property
     def status(self) -> str:
-        """The result in one word: an outcome, running, paused or unknown."""
+        """The result in one word: an outcome, running, waiting, paused or unknown."""
         if self.reason.startswith(_PAUSED) and (self.run is None or self.run.outcome is Outcome.SKIPPED):
             return "paused"
         if self.run is None:
-            return "unknown"
+            return "waiting" if self.explanation == _WAITS else "unknown"
         return str(self.run.outcome or "running")
 
 
@@ -227,8 +228,13 @@ class RunIndex:
         return self.single.get(slot) or next((run for run in self.ranges if _covers_slot(run, slot)), None)
 
 
-def slot_statuses(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStatus]:
-    """Yield the results of the slots of `job` up to `now`, the newest first."""
+def slot_statuses(
+    appliance: Appliance, job: Job, now: datetime, waiting: Container[datetime | None] = ()
+) -> Iterator[SlotStatus]:
+    """Yield the results of the slots of `job` up to `now`, the newest first.
+
+    `waiting` are slots whose run waits for a place.
+    """
     if not isinstance(job.schedule, (Cron, Every)):
         return
     known = appliance.store.slots.cursors().get(job.name)
@@ -243,6 +249,8 @@ def slot_statuses(appliance: Appliance, job: Job, now: datetime) -> Iterator[Slo
             return
         if run is not None:
             yield SlotStatus(job.name, at, run)
+        elif at in waiting:
+            yield SlotStatus(job.name, at, None, _WAITS)
         elif pause is not None and at > pause.since:
             yield SlotStatus(job.name, at, None, _PAUSED)
         elif known is not None and at > known.accounted_until:

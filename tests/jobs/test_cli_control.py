@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pi_appliance.scheduling.schedule import uniform_for_slot
-from tests.installation import Installation, is_running, wait_until
+from tests.installation import Installation, catches_sigterm, is_running, wait_until
 
 MINUTELY = "tick:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}\n"
 LONG = (
@@ -92,6 +92,30 @@ def test_a_replacing_slot_ends_the_active_run(installation: Installation) -> Non
     second.send_signal(signal.SIGTERM)
     assert second.wait(20) == 1
     for each in (first, second):
+        each.communicate()
+
+
+def test_runs_of_cron_wait_for_a_place_without_a_daemon(installation: Installation) -> None:
+    installation.write(LONG % "skip" + MINUTELY, "max-concurrent-runs: 1")
+    first = installation.start("jobs", "run", "long", "--trigger", "cron")
+    wait_until(lambda: pids(installation))
+    slot = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:00Z")
+    installation.run("jobs", "run", "tick", "--trigger", "cron", "--slot", slot)
+    assert (installation.last("tick")["outcome"], installation.last("tick")["summary"]) == (
+        "misfired",
+        "more than 5m late: it waited for other runs to end (1 may be active at the same time)",
+    )
+    assert installation.run("jobs", "run", "tick").returncode == 0, "a person does not wait"
+    stopped = installation.start("jobs", "run", "tick", "--trigger", "cron")
+    wait_until(lambda: catches_sigterm(stopped.pid))
+    stopped.send_signal(signal.SIGTERM)
+    assert stopped.wait(20) == 75
+    assert installation.outcomes("tick") == ["succeeded", "misfired"]
+    waiting = installation.start("jobs", "run", "tick", "--trigger", "cron")
+    installation.run("jobs", "cancel", "long")
+    assert waiting.wait(20) == 0
+    assert installation.outcomes("tick").count("succeeded") == 2
+    for each in (first, stopped, waiting):
         each.communicate()
 
 

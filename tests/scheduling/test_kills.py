@@ -19,7 +19,7 @@ import pytest
 
 from pi_appliance.storage.history import Store
 from pi_appliance.system import files
-from tests.installation import PROGRAM, Installation, wait_until
+from tests.installation import PROGRAM, Installation, catches_sigterm, wait_until
 from tests.warm_program import Process
 
 KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
@@ -54,13 +54,6 @@ def jobs(installation: Installation) -> str:
             job("next", "depends-on: [quick]"),
         )
     )
-
-
-def catches_sigterm(pid: int) -> bool:
-    """Return whether the process already handles SIGTERM."""
-    status = Path(f"/proc/{pid}/status").read_text("ascii")
-    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
-    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 class Victims:
@@ -112,7 +105,7 @@ class Victims:
 
 @pytest.mark.parametrize("kills", [4, pytest.param(KILLS, marks=pytest.mark.faults)])
 def test_kills_lose_no_slot_and_repeat_none(installation, kills):
-    installation.write(jobs(installation), "web: {port: 0}\nstop-grace: 0s")
+    installation.write(jobs(installation), "web: {port: 0}\nstop-grace: 0s\nmax-concurrent-runs: 3")
     random = Random(SEED)
     victims = Victims(installation, random)
     try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,9 +13,9 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
+from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner, RunStart
 from pi_appliance.scheduling.scheduler import Scheduler
-from pi_appliance.storage.model import RESUME, Outcome, Trigger
+from pi_appliance.storage.model import RESUME, Outcome
 from pi_appliance.system.clock import ClockState
 from tests.installation import Installation
 
@@ -48,45 +49,52 @@ class VirtualRuns(ChildRuns):
     """Runs that claim slots and write the history like real ones, and end after their duration."""
 
     def __init__(
-        self, appliance: Appliance, clock: VirtualClock, takes: Callable[[str], float] = lambda _: 0.0
+        self,
+        appliance: Appliance,
+        clock: VirtualClock,
+        takes: Callable[[str], float] = lambda _: 0.0,
+        *,
+        limited: bool = False,
     ) -> None:
-        super().__init__(Path("unused"))
+        super().__init__(Path("unused"), appliance=(lambda: self.appliance) if limited else None)
         self.appliance, self._clock, self._takes = appliance, clock, takes
         self.slots = list[str]()
         self.by_job = list[tuple[str, str]]()
         self.failing, self.falling = list[str](), list[int]()  # why the next do not start, or how they end at once
         self.beaten = 0  # how often a slot was used by the time its run began
-        self._ends = list[tuple[float, int, str, int, Callable[[int], None]]]()
+        self._ends = list[tuple[float, int, str, int, int | None, Callable[[int], None]]]()
         self._number = count()
 
-    def is_running(self, job: str) -> bool:
+    def _is_active(self, job: str) -> bool:
         return any(each[2] == job for each in self._ends)
 
-    async def start(
-        self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
-    ) -> None:
+    async def _start_process(self, run: RunStart, place: int | None) -> None:
         if self.failing:
             raise Unavailable(self.failing.pop())
         if self.falling:
-            ended(self.falling.pop())
+            run.ended(self.falling.pop())
             return
-        now, store = self._clock.now(), self.appliance.store
+        job, due, now, store = run.job, run.due, self._clock.now(), self.appliance.store
         slot = None if due == RESUME else due
-        run, used = store.start_run(job=job, kind="command", trigger=trigger, due=slot, now=now)
+        number, used = store.start_run(job=job, kind="command", trigger=run.trigger, due=slot, now=now)
         if used is not None:
             self.beaten += 1
-            store.finish_run(run, Outcome.SKIPPED, "used", now=now)
-            ended(0)
+            store.finish_run(number, Outcome.SKIPPED, "used", now=now)
+            run.ended(0)
             return
         self.slots.append(str(due))
         self.by_job.append((job, str(due)))
-        heapq.heappush(self._ends, (self._clock.monotonic() + self._takes(job), next(self._number), job, run, ended))
+        held = None if place is None else os.dup(place)  # as the process inherits it
+        end = self._clock.monotonic() + self._takes(job)
+        heapq.heappush(self._ends, (end, next(self._number), job, number, held, run.ended))
         self.end_what_is_over()
 
     def end_what_is_over(self) -> None:
         """End the runs whose duration has passed."""
         while self._ends and self._ends[0][0] <= self._clock.monotonic():
-            *_, run, ended = heapq.heappop(self._ends)
+            *_, run, held, ended = heapq.heappop(self._ends)
+            if held is not None:
+                os.close(held)
             self.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=self._clock.now(), attempts=1)
             ended(0)
 
@@ -96,19 +104,29 @@ class VirtualRuns(ChildRuns):
 
     def vanish(self) -> None:
         """Lose all runs, as in a power cut."""
+        for *_, held, _ in self._ends:
+            if held is not None:
+                os.close(held)
         self._ends.clear()
+        self._waiting.clear()
 
 
 class VirtualAppliance:
     """A scheduler, its clocks and its runs."""
 
     def __init__(
-        self, installation: Installation, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0
+        self,
+        installation: Installation,
+        jobs: str,
+        rest: str = "",
+        takes: Callable[[str], float] = lambda _: 0.0,
+        *,
+        limited: bool = False,
     ) -> None:
         installation.write(jobs, rest)
         self.appliance = Appliance.open(installation.config)
         self.clock = VirtualClock()
-        self.runs = VirtualRuns(self.appliance, self.clock, takes)
+        self.runs = VirtualRuns(self.appliance, self.clock, takes, limited=limited)
         self.sleeps: list[float] = []
         self.restart()
 
@@ -146,11 +164,17 @@ class VirtualAppliance:
 
 @contextmanager
 def virtual_appliance(
-    installation: Installation, jobs: str, rest: str = "", takes: Callable[[str], float] = lambda _: 0.0
+    installation: Installation,
+    jobs: str,
+    rest: str = "",
+    takes: Callable[[str], float] = lambda _: 0.0,
+    *,
+    limited: bool = False,
 ) -> Iterator[VirtualAppliance]:
-    """Open a `VirtualAppliance` and close it afterwards."""
-    made = VirtualAppliance(installation, jobs, rest, takes)
+    """Open a `VirtualAppliance` and close it afterwards. Its runs wait for places if it is `limited`."""
+    made = VirtualAppliance(installation, jobs, rest, takes, limited=limited)
     try:
         yield made
     finally:
+        made.runs.vanish()
         made.appliance.close()

@@ -179,6 +179,7 @@ def _source_errors(text: str) -> list[str]:
 __all__ = [
     "RESUMABLE",
     "TIMEOUT",
+    "URGENT",
     "Action",
     "Context",
     "Options",
@@ -193,6 +194,8 @@ __all__ = [
 
 TIMEOUT = timedelta(hours=25)
 """Long, because a sleep timer may be set a day ahead."""
+URGENT = True
+"""A run does not wait for other runs to end: an alarm rings on time."""
 RESUMABLE = True
 """A run may leave a checkpoint for a later run."""
 

@@ -4,9 +4,9 @@ import { fetchPart } from "./api.js";
 import { ago } from "./time.js";
 
 // jobs/pages.py does the same on the server.
-export const cardVersion = ({ last, paused, failing }) =>
+export const cardVersion = ({ last, paused, failing, waiting }) =>
   (last ? `${last.id}:${last.outcome ?? ""}` : "") + "|" + (paused ? `${paused.since}/${paused.until ?? ""}` : "")
-  + (failing ? "|failing" : "");
+  + (failing ? "|failing" : "") + (waiting ? "|waiting" : "");
 
 export function showJobs(every) {
   const cards = [...document.querySelectorAll("[data-job]")];
