@@ -1,5 +1,5 @@
 # Commands for daily use.
-.PHONY: run test check format all archive
+.PHONY: run test check format all wheels archive
 
 run: ## start the appliance from this clone
 	sh deploy/run.sh
@@ -19,7 +19,12 @@ format: ## format the code and sort the imports
 	.venv-test/bin/ruff check --select I --fix .
 	.venv-test/bin/ruff format .
 
-archive: ## the archive of a release, for "pi-appliance update FILE"
+wheels: ## wheels with compiled puzzle kernels, in dist/wheels/
+	sh deploy/wheels.sh
+
+archive: ## the archive of a release with the wheels there are, for "pi-appliance update FILE"
 	version=$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' pi_appliance/__init__.py); mkdir -p dist && \
-	git archive --prefix="pi-appliance-$$version/" --output "dist/pi-appliance-$$version.tar.gz" HEAD && \
+	set -- && for file in dist/wheels/*; do \
+	    [ ! -e "$$file" ] || set -- "$$@" --prefix="pi-appliance-$$version/dist/wheels/" --add-file="$$file"; done && \
+	git archive "$$@" --prefix="pi-appliance-$$version/" --output "dist/pi-appliance-$$version.tar.gz" HEAD && \
 	sha256sum "dist/pi-appliance-$$version.tar.gz"

@@ -9,6 +9,7 @@ export PATH
 umask 022 # the service is another user, and must read what is installed
 . "$clone/deploy/lib.sh"
 . "$clone/deploy/places.sh"
+. "$clone/deploy/steps.sh"
 
 usage() {
     cat <<'TEXT'
@@ -31,61 +32,7 @@ refuse() {
     refusal=$1
 }
 
-# step WORDS… -- COMMAND…: print WORDS and run COMMAND; a dry run only prints.
-step() {
-    words=
-    while [ "$1" != -- ]; do
-        words="$words $1"
-        shift
-    done
-    shift
-    changes=$((changes + 1))
-    if [ -n "$dry" ]; then
-        printf 'would:%s\n' "$words"
-    else
-        printf '%s\n' "${words# }"
-        "$@"
-    fi
-}
-
-# place SOURCE TARGET MODE: write a file of ours atomically.
-place() {
-    cmp -s "$1" "$root$2" || step "write $root$2" -- put_file "$@"
-}
-
-put_file() {
-    mkdir -p "$(dirname "$root$2")"
-    install -m "$3" "$1" "$root$2.new"
-    mv -T "$root$2.new" "$root$2"
-}
-
-hash_of() {
-    sha256sum <"$1" | cut -d' ' -f1
-}
-
-# --- the user -------------------------------------------------------------------------------------------------------
-
-make_user() {
-    getent passwd "$user" >/dev/null ||
-        step "add the user $user" -- useradd --system --user-group --no-create-home --home-dir "$state" \
-            --shell /usr/sbin/nologin "$user"
-    let_use audio "the sound card"
-    let_use gpio "buttons on pins"
-}
-
-# let_use GROUP WHAT: add the user to the group, if there is one.
-let_use() {
-    if getent group "$1" >/dev/null && ! id -nG "$user" 2>/dev/null | tr ' ' '\n' | grep -qx "$1"; then
-        step "let $user use $2" -- usermod --append --groups "$1" "$user"
-    fi
-}
-
 # --- the release ----------------------------------------------------------------------------------------------------
-
-sources() {
-    (cd "$clone" && find pyproject.toml README.md LICENSE setup.py pi_appliance config systemd -type f \
-        ! -name '*.py[co]' ! -name '*.so' ! -name '*.c' ! -name secrets.env 2>/dev/null | LC_ALL=C sort)
-}
 
 name_release() {
     version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$clone/pi_appliance/__init__.py")
@@ -93,9 +40,9 @@ name_release() {
     [ -n "$python" ] || return 0 # a dry run without Python, whose version is a part of the name
     what=$({
         "$python" -c 'import sys; print(sys.version, sys.base_prefix)'
-        cd "$clone"
-        sources | tr '\n' '\0' | xargs -0 sha256sum
-        kernels_identity "$python"
+        hash_of_sources
+        [ -z "$wheel" ] || hash_of "$wheel"
+        [ -n "$wheel" ] || kernels_identity "$python"
     } | sha256sum | cut -c1-12)
     release=$version-$what
 }
@@ -103,19 +50,18 @@ name_release() {
 # Built in its final folder, because an environment cannot be moved. It is complete when .whole exists.
 build_release() {
     folder=$root$home/releases/$release
-    work=$drafts/sources
+    what=$wheel
     rm -rf "$folder"
-    mkdir -p "$root$home/releases" "$work"
-    (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$work")
-    # Kernels that this clone or an earlier release has compiled are reused. Their names contain a hash of the source.
-    (cd "$clone" && find pi_appliance/puzzles -name '*.so' -exec cp --parents -t "$work" {} +)
-    [ ! -d "$root$home/kernels" ] || cp -r "$root$home/kernels/." "$work/pi_appliance/puzzles/"
-    ln -s ../config "$work/pi_appliance/starter"
-    ln -s ../systemd "$work/pi_appliance/units"
+    mkdir -p "$root$home/releases"
+    [ -n "$wheel" ] || {
+        what=$drafts/sources
+        copy_sources "$what"
+        [ ! -d "$root$home/kernels" ] || cp -r "$root$home/kernels/." "$what/pi_appliance/puzzles/"
+    }
     "$python" -m venv "$folder"
     [ -n "$root" ] || export PI_APPLIANCE_KERNELS=later
-    with_pip "$folder" "$work$extras" || {
-        with_pip "$folder" "$work" || die "the release could not be built, see above. $online"
+    with_pip "$folder" "$what$extras" || {
+        with_pip "$folder" "$what" || die "the release could not be built, see above. $online"
         say "$without_extras"
     }
     [ -n "$root" ] || prepare_compiling
@@ -180,32 +126,6 @@ prune() {
     done
 }
 
-# --- the configuration ----------------------------------------------------------------------------------------------
-
-# Update files that nobody edited. For an edited file, save the new version beside it as NAME.new.
-configure() {
-    (cd "$clone/config" && find . -type f ! -name secrets.env ! -name '*.py[co]' | LC_ALL=C sort) >"$list"
-    while IFS= read -r name; do
-        name=${name#./}
-        new=$drafts/new
-        if [ "$name" = appliance.yaml ]; then
-            sed "s|^state-dir:.*|state-dir: $state|" "$clone/config/$name" >"$new"
-        else
-            cp "$clone/config/$name" "$new"
-        fi
-        there=$root$etc/$name
-        written=$(sed -n "s|^\([0-9a-f]*\)  $name\$|\1|p" "$root$defaults" 2>/dev/null || true)
-        now=$(hash_of "$new")
-        if [ ! -e "$there" ] || { [ "$(hash_of "$there")" = "$written" ] && [ "$now" != "$written" ]; }; then
-            place "$new" "$etc/$name" 644
-        elif [ "$(hash_of "$there")" != "$now" ] && [ "$now" != "$written" ]; then
-            place "$new" "$etc/$name.new" 644
-        fi
-        printf '%s  %s\n' "$now" "$name" >>"$drafts/defaults"
-    done <"$list"
-    place "$drafts/defaults" "$defaults" 644
-}
-
 # Where updates come from: the releases of the project that this clone was made of, if it is on GitHub.
 name_source() {
     [ ! -e "$root$updates" ] || return 0
@@ -219,26 +139,7 @@ TEXT
     place "$drafts/source" "$updates" 644
 }
 
-keep_to_the_user() {
-    source=$clone/config/secrets.env
-    [ -e "$source" ] || source=$clone/config/secrets.env.example
-    [ -e "$root$etc/secrets.env" ] || step "write $root$etc/secrets.env" -- put_file "$source" "$etc/secrets.env" 600
-    # The page changes the configuration, so the folder belongs to the service, too.
-    for path in "$root$etc" "$root$etc/secrets.env" "$root$state"; do
-        if [ -z "$root" ] && [ -e "$path" ] && [ "$(stat -c %U "$path")" != "$user" ]; then
-            step "give $path to $user" -- chown -R "$user:$user" "$path"
-        fi
-    done
-}
-
 # --- the service ----------------------------------------------------------------------------------------------------
-
-# Also report USB drives to udev that are already plugged in.
-watch_usb_drives() {
-    systemctl start pi-appliance-usb.path pi-appliance-usb.service || say "USB drives are not watched: systemctl status pi-appliance-usb"
-    command -v udevadm >/dev/null 2>&1 || return 0
-    udevadm control --reload && udevadm trigger --action=change --subsystem-match=block || true
-}
 
 start_service() {
     systemctl daemon-reload
@@ -282,9 +183,6 @@ if [ -z "$root" ]; then
     set -- $(missing_packages python3-venv mpd cron)
     ask "install pi-appliance as a service of this machine"
     [ $# = 0 ] || step "install the packages $*" -- install_packages "$@"
-    # shellcheck disable=SC2046,SC2086 # lists of words
-    set -- $(missing_packages $compiler)
-    [ $# = 0 ] || [ "${PI_APPLIANCE_PLAIN:-}" = 1 ] || step "install the packages $*, for fast puzzles" -- want_compiler
     make_user
 fi
 if [ -z "$dry" ]; then
@@ -292,8 +190,15 @@ if [ -z "$dry" ]; then
 else
     python=$(find_python) || would_need_python
 fi
+# A wheel has the kernels compiled, so it needs no compiler.
+wheel=
+[ -z "$python" ] || wheel=$(find_wheel "$python")
+if [ -z "$root$wheel" ] && [ "${PI_APPLIANCE_PLAIN:-}" != 1 ]; then
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    set -- $(missing_packages $compiler)
+    [ $# = 0 ] || step "install the packages $*, for fast puzzles" -- want_compiler
+fi
 drafts=$(mktemp -d)
-list=$drafts/list
 trap 'rm -rf "$drafts"' EXIT
 
 name_release

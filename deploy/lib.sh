@@ -97,6 +97,42 @@ would_need_python() {
     fi
 }
 
+# Print the files that a release is built from.
+sources() {
+    (cd "$clone" && find pyproject.toml README.md LICENSE setup.py pi_appliance config systemd -type f \
+        ! -name '*.py[co]' ! -name '*.so' ! -name '*.c' ! -name secrets.env 2>/dev/null | LC_ALL=C sort)
+}
+
+# A hash of them. It names a release, and a wheel is used only if it was built from the same files.
+hash_of_sources() {
+    (cd "$clone" && sources | tr '\n' '\0' | xargs -0 sha256sum) | sha256sum | cut -d' ' -f1
+}
+
+# Copy them to the folder $1, as pip and setuptools need them.
+copy_sources() {
+    mkdir -p "$1"
+    (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$1")
+    # Kernels that this clone has compiled are reused. Their names contain a hash of the source.
+    (cd "$clone" && find pi_appliance/puzzles -name '*.so' -exec cp --parents -t "$1" {} +)
+    ln -s ../config "$1/pi_appliance/starter"
+    ln -s ../systemd "$1/pi_appliance/units"
+}
+
+# Print the wheel of these sources that fits the Python $1, if deploy/wheels.sh left one in dist/wheels/.
+find_wheel() {
+    [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] && [ -e "$clone/dist/wheels/SOURCES" ] &&
+        [ "$(cat "$clone/dist/wheels/SOURCES")" = "$(hash_of_sources)" ] || return 0
+    "$1" - "$clone/dist/wheels" <<'PYTHON'
+import glob, platform, sys
+machine = platform.machine()
+if sys.maxsize < 2**32 and machine in ("aarch64", "armv8l"):
+    machine = "armv7l"  # 32-bit programs on a 64-bit kernel
+tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+pattern = f"{glob.escape(sys.argv[1])}/pi_appliance-*-{tag}-{tag}-*linux*_{machine}.whl"
+print(*sorted(glob.glob(pattern))[:1])
+PYTHON
+}
+
 # The interpreter of an environment. If it changes, the environment is created again.
 environment_identity() {
     "$1/bin/python" -c 'import sys; print(sys.version.split()[0], sys.base_prefix, sys.prefix)' 2>/dev/null

@@ -235,6 +235,59 @@ def test_releases_are_those_of_the_clone_unless_the_owner_wrote_others(
     assert source.read_text() == "address=https://releases.example.org/ours\n"
 
 
+WHEEL = f"pi_appliance-0.1.0-cp3{sys.version_info.minor}-cp3{sys.version_info.minor}-linux_{{}}.whl"
+
+
+def test_a_wheel_of_the_same_sources_is_installed_and_no_other(clone: Path, tmp_path: Path) -> None:
+    here, log = tmp_path / "clone", tmp_path / "pip.log"
+    shutil.copytree(clone, here, symlinks=True)
+    stand_ins(tmp_path / "quick", python=QUICK_PYTHON.replace('"-m pip")', f'"-m pip") echo "$*" >>"{log}";'))
+    staged = Staged(here, tmp_path / "root", {"PYTHON": str(tmp_path / "quick/python")})
+    wheels = here / "dist/wheels"
+    wheels.mkdir(parents=True)
+    for machine in (os.uname().machine, "mips"):
+        (wheels / WHEEL.format(machine)).touch()
+    asked = ["sh", "-c", 'clone=$1; . "$1/deploy/lib.sh"; hash_of_sources', "sh", here]
+    (wheels / "SOURCES").write_bytes(subprocess.run(asked, capture_output=True, check=True).stdout)
+
+    staged.install()
+    assert f" {wheels / WHEEL.format(os.uname().machine)}{EXTRAS}\n" in log.read_text()
+    assert "nothing to change" in staged.install().stdout
+    log.unlink()
+    (here / "config/tweets.txt").write_text("another line\n")
+    staged.install()
+    assert ".whl" not in log.read_text(), "the wheel has other files than the clone"
+    assert f"/sources{EXTRAS}\n" in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_built_wheel_brings_compiled_kernels(clone: Path, tmp_path: Path) -> None:
+    here = tmp_path / "clone"
+    shutil.copytree(clone, here, symlinks=True)
+    with (here / "pi_appliance/puzzles/solitaire_chess/kernel.pxd").open("a") as types:
+        types.write("# another\n")  # so that one is compiled
+    sh(here / "deploy" / "wheels.sh", "--here", PYTHON=sys.executable)
+    for file in here.rglob(f"*{SUFFIX}"):
+        file.unlink()
+    staged = Staged(here, tmp_path / "root", {"PYTHON": sys.executable})
+    staged.install()
+    current = staged.root / "opt/pi-appliance/current"
+    states = "from pi_appliance.puzzles.kernels import kernel_states; print({state for _, state in kernel_states()})"
+    python = [current / "bin/python", "-I", "-c", states]
+    assert subprocess.run(python, capture_output=True, text=True, check=True).stdout == "{'compiled'}\n"
+    assert not (current / "compile").exists(), "nothing is left to compile"
+
+
+def test_a_wheel_without_compiled_kernels_is_refused(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    wheel = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a/kernel.pxd', '')"
+    pip = f'"-m pip") mkdir "${{8}}"; "{sys.executable}" -c "{wheel}" "${{8}}/x.whl"'
+    stand_ins(tmp_path / "quick", python=QUICK_PYTHON.replace('"-m pip") [ -z "${OFFLINE:-}" ]', pip))
+    said = sh(clone / "deploy/wheels.sh", "--here", status=1, PYTHON=str(tmp_path / "quick/python")).stderr
+    assert "x.whl has plain kernels, see above; install a compiler: sudo apt install gcc" in said
+    assert not (clone / "dist/wheels/SOURCES").exists(), "an incomplete folder is not used"
+
+
 @pytest.mark.slow
 def test_the_release_is_complete_and_without_build_paths(release: Staged, tmp_path: Path) -> None:
     current = release.root / "opt" / "pi-appliance" / "current"
