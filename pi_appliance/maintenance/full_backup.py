@@ -27,6 +27,7 @@ from pi_appliance.storage.archive import (
     restore_state,
 )
 from pi_appliance.system import files
+from pi_appliance.system.archives import unpack_files
 
 _NETWORKS = "networks"
 """The folder of the state with the sessions of networks, which are as secret as keys."""
@@ -166,7 +167,10 @@ class BackupReader:
         try:
             with tarfile.open(path) as archive:
                 wanted = [each for each in archive if each.isreg() and _is_beside_the_state(each.name)]
-                archive.extractall(self._folder, wanted, filter="data")
+                unpack_files(archive, wanted, self._folder)
+        except Refused:
+            self.close()
+            raise
         except (tarfile.TarError, EOFError, zlib.error) as error:
             self.close()
             raise Refused(f"{path} is not a backup of pi-appliance: {error}") from None

@@ -35,6 +35,7 @@ from pi_appliance.storage.database import (
     replacement_path,
 )
 from pi_appliance.system import clock, files
+from pi_appliance.system.archives import unpack_files
 
 # A restored list of devices would sign in those that were signed out since.
 _LEFT_OUT = {FOLDER, "locks", "logs", "reports", "devices.json", files.WAKEUP_FILE}
@@ -216,7 +217,7 @@ def restore_archive(path: Path, state_dir: Path, names: Collection[str] | None =
     try:
         with tarfile.open(path) as archive:
             members = [each for each in archive if names is None or _is_wanted(each, names)]
-            archive.extractall(folder, members, filter="data")
+            unpack_files(archive, members, folder)
         if not (folder / DATABASE).is_file():
             raise Refused(f"{path} is not a backup of pi-appliance: it has no {DATABASE}")
         try:

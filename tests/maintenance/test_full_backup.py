@@ -169,6 +169,19 @@ def test_a_changed_or_short_archive_is_refused(old: Installation, new: Installat
     assert not (new.state / "history.db").exists()
 
 
+@pytest.mark.parametrize("name", ["configuration/../../outside", "/outside", "memory/../../outside"])
+def test_an_archive_that_leads_out_of_its_folder_is_refused(new: Installation, tmp_path: Path, name: str) -> None:
+    archive = tmp_path / "made.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        for each in ("history.db", name):
+            file.addfile(tarfile.TarInfo(each), None)
+    done = run(new, "restore", str(archive))
+    assert done.returncode == 1
+    assert f"{archive} is not a backup of pi-appliance: {name!r} leads out of it" in done.stderr
+    assert list(tmp_path.rglob("outside")) == []
+    assert list(new.state.glob(".*")) == []
+
+
 @pytest.fixture
 def mpd(tmp_path: Path) -> Iterator[MpdServer]:
     with running_mpd(tmp_path / "mpd") as server:
