@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import __version__
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import StartedBy
-from pi_appliance.config.units import format_size, pluralize
+from pi_appliance.config.units import format_size
 from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, CheckResult, DiagnosticContext, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import crontab
@@ -316,8 +316,8 @@ def check_history(context: DiagnosticContext) -> Iterator[CheckResult]:
         return
     size = sum(_size(state / f"{HISTORY}{end}") for end in ("", "-wal", "-shm"))
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
-    count = newest[0].id if newest else 0
-    text = f"intact, {pluralize(count, 'run')} so far; {format_size(size)}, and {format_size(logs)} of logs"
+    runs = f"newest run {newest[0].id}" if newest else "no run yet"  # after a restore, the numbers have a gap
+    text = f"intact, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
     if size + logs > _MAX_HISTORY:
         yield warn(name, text, "shorten the retention: retention: {max-age: 30d, max-runs: 200} in the configuration")
     else:

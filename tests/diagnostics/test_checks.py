@@ -493,7 +493,7 @@ def test_a_history_in_use_can_be_checked(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW)
     with machine.history() as store:
         store.start_run(job="greet", kind="command", trigger=Trigger.MANUAL, due=None, now=NOW)
-        only(machine.look("history"), OK, "2 runs so far")
+        only(machine.look("history"), OK, "newest run 2")
 
 
 # --- the hardware -----------------------------------------------------------------------------------------------------
