@@ -316,7 +316,7 @@ def check_history(context: DiagnosticContext) -> Iterator[CheckResult]:
         return
     size = sum(_size(state / f"{HISTORY}{end}") for end in ("", "-wal", "-shm"))
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
-    runs = f"newest run {newest[0].id}" if newest else "no run yet"  # after a restore, the numbers have a gap
+    runs = f"newest run {newest[0].id:,}" if newest else "no run yet"  # after a restore, the numbers have a gap
     text = f"intact, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
     if size + logs > _MAX_HISTORY:
         yield warn(name, text, "shorten the retention: retention: {max-age: 30d, max-runs: 200} in the configuration")

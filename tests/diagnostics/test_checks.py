@@ -474,7 +474,7 @@ def test_the_integrity_of_the_history_is_checked(machine: Machine) -> None:
     only(machine.look("history"), NOT_HERE, "nothing has run yet")
     for number in range(60):
         machine.ran("greet", Outcome.SUCCEEDED, NOW, summary=f"{number} " * 500)
-    only(machine.look("history"), OK, "intact, 60 runs")
+    only(machine.look("history"), OK, "intact, newest run 60")
     assert sorted(path.name for path in machine.state.iterdir()) == ["history.db", "history.lock"]
     file = machine.state / "history.db"
     content = bytearray(file.read_bytes())
