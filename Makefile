@@ -1,5 +1,5 @@
 # Commands for daily use.
-.PHONY: run test check format all wheels archive
+.PHONY: run test check format all wheels deb archive
 
 run: ## start the appliance from this clone
 	sh deploy/run.sh
@@ -21,6 +21,9 @@ format: ## format the code and sort the imports
 
 wheels: ## wheels with compiled puzzle kernels, in dist/wheels/
 	sh deploy/wheels.sh
+
+deb: ## the Debian package for this machine's Debian and architecture, in dist/
+	sh deploy/deb.sh
 
 archive: ## the archive of a release with the wheels there are, for "pi-appliance update FILE"
 	version=$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' pi_appliance/__init__.py); mkdir -p dist && \

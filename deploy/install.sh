@@ -179,6 +179,8 @@ write_cron_entries() {
 if [ -z "$root" ]; then
     [ -d /run/systemd/system ] || refuse "this machine does not use systemd; start deploy/run.sh instead"
     [ "$(id -u)" = 0 ] || [ -n "$dry" ] || die "only root can install; run: sudo $0"
+    ! dpkg-query -W -f '${Status}' pi-appliance 2>/dev/null | grep -q ' installed$' ||
+        refuse "it is installed as a package of Debian; sudo apt remove pi-appliance keeps configuration and history"
     # shellcheck disable=SC2046 # a list of words
     set -- $(missing_packages python3-venv mpd cron)
     ask "install pi-appliance as a service of this machine"

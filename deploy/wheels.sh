@@ -31,6 +31,7 @@ out=$clone/dist/wheels
 drafts=$(mktemp -d)
 trap 'rm -rf "$drafts"' EXIT
 copy_sources "$drafts/sources"
+find "$drafts/sources" -name '*.so' -delete # another Python of this machine may have compiled them, for this machine
 hash=$(hash_of_sources)
 [ "$(cat "$out/SOURCES" 2>/dev/null || true)" = "$hash" ] || rm -rf "$out" # wheels of other sources
 mkdir -p "$out"
@@ -52,7 +53,6 @@ PYTHON
 
 need_python
 if [ "$way" = all ]; then
-    find "$drafts/sources" -name '*.so' -delete # they may need a newer libc than the wheels promise
     "$python" -m venv "$drafts/tools"
     with_pip "$drafts/tools" "cibuildwheel>=2.23" || die "cibuildwheel could not be installed, see above. $online"
     "$drafts/tools/bin/cibuildwheel" --platform linux --output-dir "$drafts/built" "$drafts/sources"

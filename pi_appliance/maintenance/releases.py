@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ _MAX_UNPACKED = 300_000_000
 _MAX_FILES = 20_000
 _LIST_SECONDS, _ARCHIVE_SECONDS = 20.0, 900.0
 _CHUNK = 1 << 16
+_PACKAGE = Path("/usr/lib/pi-appliance")  # of deploy/deb.sh
 _VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3})")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -211,6 +213,13 @@ def version_of(sources: Path) -> str:
     return found[1]
 
 
+def how_to_update(prefix: Path) -> str:
+    """Return how to update a program in the environment `prefix` that install.sh did not make."""
+    if prefix == _PACKAGE:
+        return "the appliance is a package of Debian; update it with: sudo apt install ./pi-appliance_VERSION.deb"
+    return "the appliance runs from a clone; update it there with: git pull && sh deploy/run.sh"
+
+
 @dataclass(frozen=True, slots=True)
 class Installation:
     """The installed releases below `home`, as deploy/install.sh builds them."""
@@ -260,9 +269,7 @@ class Installation:
         """Return the name of the active release. Raises Refused if nothing is installed."""
         link = self.home / "current"
         if not link.is_symlink():
-            raise Refused(
-                f"nothing is installed in {self.home}; a clone that deploy/run.sh starts is updated with: git pull"
-            )
+            raise Refused(f"nothing is installed in {self.home}; {how_to_update(Path(sys.prefix))}")
         return link.readlink().name
 
     def version(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from pi_appliance import __version__
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.maintenance.releases import Installation, Release, find_newer, read_address
+from pi_appliance.maintenance.releases import Installation, Release, find_newer, how_to_update, read_address
 from pi_appliance.system import files
 from pi_appliance.system.runtime_socket import SYSTEM_DIR
 
@@ -27,7 +27,6 @@ _STEP = 900.0  # seconds between two looks at the clock
 _REQUEST = Path(SYSTEM_DIR, "update")
 _START_TIMEOUT = timedelta(minutes=2)
 _NOT_STARTED = "this appliance cannot update itself; type on it: sudo pi-appliance update"
-CLONE = "the appliance runs from a clone; update it there with: git pull && sh deploy/run.sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class UpdateChecker:
     def obstacle(self) -> str:
         """Why releases are not found or installed here; '' if they are."""
         if not self._places.prefix.is_relative_to(self.installation.home / "releases"):
-            return CLONE
+            return how_to_update(self._places.prefix)
         try:
             address = read_address(self._places.address_file)
         except Refused as error:

@@ -11,7 +11,8 @@ from importlib import resources
 from pathlib import Path
 
 MAIN_UNIT = "pi-appliance.service"
-_UNIT_DIR = "etc/systemd/system"
+# Of deploy/install.sh, and of the Debian package. systemd itself looks in this order.
+_UNIT_DIRS = ("etc/systemd/system", "usr/lib/systemd/system")
 _TIMEOUT = 5.0  # seconds; a systemd that hangs must not block us
 _PROPERTIES = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
 
@@ -60,10 +61,10 @@ class Systemd:
 
     def installed_unit(self, name: str) -> bytes | None:
         """Return the installed file of the unit `name`; None if it cannot be read."""
-        try:
-            return (self._root / _UNIT_DIR / name).read_bytes()
-        except OSError:
-            return None
+        for folder in _UNIT_DIRS:
+            with contextlib.suppress(OSError):
+                return (self._root / folder / name).read_bytes()
+        return None
 
     def unit_text(self, name: str) -> str | None:
         """Return the unit `name` as systemd has read it, with drop-ins; None if unknown."""

@@ -187,6 +187,11 @@ def test_a_clone_is_updated_with_git(tmp_path: Path) -> None:
     assert "git pull" in str(ended.exception)
 
 
+def test_a_package_is_updated_with_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.prefix", "/usr/lib/pi-appliance")
+    assert "sudo apt install" in str(run(tmp_path, "--check").exception)
+
+
 def test_the_steps_and_the_result_are_kept_for_the_page(root: Path, server: ReleaseServer) -> None:
     installation = Installation(root / "opt/pi-appliance")
     server.offer("0.2.0", archive(failures=("player",)))

@@ -79,12 +79,13 @@ def test_the_journal_is_read_for_our_unit_only(machine: Machine) -> None:
     assert "--no-hostname" in said
 
 
-def test_installed_units_are_read_from_the_folder_of_the_owner(machine: Machine) -> None:
+def test_installed_units_are_those_of_the_owner_before_those_of_a_package(machine: Machine) -> None:
     assert machine.systemd.installed_unit("x.service") is None
-    place = machine.root / "etc/systemd/system/x.service"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(b"[Unit]\n")
-    assert machine.systemd.installed_unit("x.service") == b"[Unit]\n"
+    for folder, text in (("usr/lib", b"of the package"), ("etc", b"[Unit]\n")):
+        place = machine.root / folder / "systemd/system/x.service"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(text)
+        assert machine.systemd.installed_unit("x.service") == text
 
 
 def test_the_units_are_part_of_the_release() -> None:
