@@ -17,9 +17,9 @@ from pi_appliance.config import secrets, units
 from pi_appliance.config.model import Conditions, Config, Job, SuspendWhen
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import format_size
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import Outcome
+from pi_appliance.storage.model import Outcome, run_variables
 from pi_appliance.system import clock, files, limits, process
 from pi_appliance.system.files import RunLog
 from pi_appliance.system.machine import Sensors, free_space
@@ -119,11 +119,15 @@ class Attempts:
     def _run_once(self, seconds: float, suspend: process.Suspend | None) -> AttemptResult:
         self.message, self.output_tail = {}, b""
         config, job = self.appliance.config, self.job
+        keep_open = (self.lock.fd,) if self.place is None else (self.lock.fd, self.place)
         requested = limits.Limits(job.nice, job.memory, job.cpu)
         with limits.apply_limits(requested, f"{self.number}-{self.count}") as run_limits:
             self.details |= run_limits.details
             if run_limits.warning and self.count == 1:
                 self._add_note(run_limits.warning)
+            if hasattr(self._kind, "program"):
+                ended = self._run_program(seconds, run_limits.plan, keep_open, suspend)
+                return self._to_result(ended, out_of_memory=run_limits.out_of_memory())
             ended = process.run_child(
                 [
                     *(sys.executable, "-m", "pi_appliance.jobs.context"),
@@ -135,11 +139,47 @@ class Attempts:
                 seconds=seconds,
                 on_output=self._handle_output,
                 on_line=self._handle_message,
-                keep_open=(self.lock.fd,) if self.place is None else (self.lock.fd, self.place),
+                keep_open=keep_open,
                 suspend=suspend,
             )
             self.suspended_seconds += ended.suspended_seconds
             return self._to_result(ended, out_of_memory=run_limits.out_of_memory())
+
+    def _run_program(
+        self, seconds: float, plan: str, keep_open: Sequence[int], suspend: process.Suspend | None
+    ) -> process.ProcessResult:
+        """Run the program of a kind that is nothing else, and leave its result in `message`."""
+        config, run = self.appliance.config, self.appliance.store.find_run(self.number)
+        variables = run_variables(
+            self.job.name, self.number, run.scheduled_for if run else None, run.trigger if run else None
+        )
+        environment = environment_without_secrets(secret_names(config)) | variables
+        program = self._kind.program(self.job.options, config.path.parent, environment)
+        self._update_progress(None, f"running {self.job.options.run[0]}")
+        result = process.run_program(
+            program,
+            stop=self.stop,
+            seconds=seconds,
+            on_output=self._handle_output,
+            plan=plan,
+            keep_open=keep_open,
+            suspend=suspend,
+        )
+        self.suspended_seconds += result.process.suspended_seconds
+        was_ended = result.process.timed_out or result.process.stopped
+        try:
+            if result.refusal:
+                raise Unavailable(result.refusal)
+            if not was_ended and (result.status is not None or result.error is not None):
+                good = self._kind.result(self.job.options, program, result)
+                self.message = {"summary": good.summary, "details": dict(good.details)}
+        except (Refused, Unavailable) as error:
+            self.message = {"error": type(error).__name__, "message": str(error)}
+        return result.process
+
+    @property
+    def _kind(self) -> Any:
+        return plugins.load("jobs", self.job.kind)
 
     def _to_result(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
         if "summary" in self.message:
@@ -172,7 +212,7 @@ class Attempts:
 
     def _add_output(self, summary: str) -> str:
         """Append the last line of output to `summary`, if the kind of job asks for that."""
-        shows_output = getattr(plugins.load("jobs", self.job.kind), "SHOWS_OUTPUT", False)
+        shows_output = getattr(self._kind, "SHOWS_OUTPUT", False)
         line = process.last_line(self.output_tail) if shows_output else ""
         return f"{summary}: {line}" if line else summary
 
@@ -282,6 +322,12 @@ def missing_sensors(job: Job, sensors: Sensors) -> list[str]:
     return sensors_missing
 
 
+def environment_without_secrets(named: Collection[str]) -> dict[str, str]:
+    """Return the environment for a program. `named` are secrets of the configuration."""
+    hidden = secrets.secret_variables(os.environ, named)
+    return {name: value for name, value in os.environ.items() if name not in hidden}
+
+
 def check_command(
     argv: Sequence[str],
     directory: Path,
@@ -294,19 +340,17 @@ def check_command(
     Its output is discarded, and its processes are killed at its end. It gets no secrets of the
     appliance. `named` are the secrets in the configuration.
     """
-    start_errors: list[bytes] = []
-    hidden = ",".join(secrets.secret_variables(os.environ, named))
-    guard = (sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), str(directory), "{fd}", hidden)
+    environment = environment_without_secrets(named)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
-    exit_state = process.run_child(
-        [*guard, program, *argv[1:]],
+    result = process.run_program(
+        process.Program(argv=[program, *argv[1:]], folder=directory, environment=environment),
         stop=stop,
         seconds=patience,
         on_output=lambda _: None,
-        on_line=start_errors.append,
     )
-    if start_errors:
-        return f"{argv[0]} cannot be run: {start_errors[0].decode('utf-8', 'replace')}"
+    if result.error is not None:
+        return f"{argv[0]} cannot be run: {result.error.strerror}"
+    exit_state = result.process
     if exit_state.timed_out:
         return f"{argv[0]} gave no answer within {patience:g} s"
     if exit_state.stopped:

@@ -3,16 +3,14 @@
 import errno
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.context import JobContext
 from pi_appliance.storage.model import Result
-from pi_appliance.system.process import describe_exit_status
+from pi_appliance.system.process import Program, ProgramResult, describe_exit_status
 
 _HEAD = 256  # bytes; the kernel reads no more of a first line
 
@@ -96,25 +94,27 @@ class Options:
         return problems
 
 
-def run(options: Options, context: JobContext) -> Result:
-    """Run the program. Its output goes to the run's log.
+def program(options: Options, directory: Path, environment: Mapping[str, str]) -> Program:
+    """Return the program to run. `directory` is the folder of the configuration."""
+    name, *arguments = options.run
+    return Program(
+        argv=[resolve_program(name, directory=directory), *arguments],
+        folder=options.directory or directory,
+        environment={**environment, **options.environment},
+        stdin=(options.stdin or "").encode(),
+    )
+
+
+def result(options: Options, program: Program, ended: ProgramResult) -> Result:
+    """Return the result of a program that ended by itself. Its output is in the log of the run.
 
     Raises:
-        Refused: It cannot be run, or its exit status does not mean success.
+        Refused: It could not be run, or its exit status does not mean success.
     """
-    name, *arguments = options.run
-    program = resolve_program(name, directory=Path.cwd())
-    context.progress(None, f"running {name}")
-    try:
-        status = subprocess.run(
-            [program, *arguments],
-            cwd=options.directory,
-            env={**os.environ, **context.variables, **options.environment},
-            input=(options.stdin or "").encode(),
-            check=False,
-        ).returncode
-    except OSError as error:
-        raise Refused(explain_missing(name, program, options.directory, error)) from None
+    name, status = options.run[0], ended.status
+    if ended.error is not None:
+        raise Refused(explain_missing(name, program.argv[0], options.directory, ended.error))
+    assert status is not None
     if status not in options.success_exit_codes:
         raise Refused(f"{name} {describe_exit_status(status)}")
     return Result(f"{name} ended well", details={"status": status})

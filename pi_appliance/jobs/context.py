@@ -36,8 +36,8 @@ from pi_appliance.jobs.reports import ReportSet, report_set
 from pi_appliance.scheduling.schedule import uniform_for_label
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.model import RESUME, Trigger
-from pi_appliance.system import clock, files, limits, process
+from pi_appliance.storage.model import RESUME, Trigger, run_variables
+from pi_appliance.system import clock, files, limits, supervisor
 from pi_appliance.system.machine import Sensors
 
 _PROGRESS_INTERVAL = 0.5  # seconds
@@ -123,13 +123,7 @@ class JobContext:
     @property
     def variables(self) -> dict[str, str]:
         """What a program that the run starts learns about the run, as environment variables."""
-        values = {
-            "JOB": self.job,
-            "RUN": str(self.run_id),
-            "SCHEDULED_FOR": self.scheduled_for,
-            "TRIGGER": self._trigger,
-        }
-        return {f"PI_APPLIANCE_{name}": str(value) for name, value in values.items() if value}
+        return run_variables(self.job, self.run_id, self.scheduled_for, self._trigger)
 
     @property
     def _trigger(self) -> Trigger | None:
@@ -249,7 +243,7 @@ def read_slot(scheduled_for: str | None) -> datetime | None:
 def main(argv: list[str]) -> None:
     """Run the job and send its result."""
     runner, config_path, state, job, run_id, slot, options, plan, deadline, channel_number = argv
-    process.supervise(int(runner))
+    supervisor.supervise(int(runner))
     with os.fdopen(int(channel_number), "w", encoding="utf-8") as file:
         channel = ProgressChannel(file)
         try:

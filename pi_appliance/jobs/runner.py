@@ -25,12 +25,12 @@ from pi_appliance.storage import backup
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
 from pi_appliance.storage.queues import RunRequest, request_id
-from pi_appliance.system import clock, files, process
+from pi_appliance.system import clock, files, process, supervisor
 
 __all__ = ["Listener", "run"]
 
 _MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
-_REPLACE_TIMEOUT = 2 * process.TERM_TIMEOUT  # seconds that a replaced run has to end
+_REPLACE_TIMEOUT = 2 * supervisor.TERM_TIMEOUT  # seconds that a replaced run has to end
 _MAX_WAIT = 86_400.0  # seconds that a run without a slot waits for a place
 _SWEEP_TIMEOUT = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
 _PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three

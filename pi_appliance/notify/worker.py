@@ -34,7 +34,7 @@ from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
-from pi_appliance.system import clock, files, network, process
+from pi_appliance.system import clock, files, network, supervisor
 
 
 def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:
@@ -448,7 +448,7 @@ def main(argv: list[str]) -> None:
     """Send all due messages, unless another process does. Errors go to standard error."""
     parent, config, state = argv
     signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
-    process.die_with_parent(signal.SIGHUP)
+    supervisor.die_with_parent(signal.SIGHUP)
     if os.getppid() != int(parent):  # the parent died before the line above
         sys.exit(1)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")

@@ -144,3 +144,9 @@ def is_failing(runs: Iterable[Run]) -> bool:
     """Return whether the job of `runs` is failing: its latest significant run did not succeed."""
     word = latest_significant_run(runs)
     return word is not None and word.outcome is not Outcome.SUCCEEDED
+
+
+def run_variables(job: str, run: int, scheduled_for: str | None, trigger: Trigger | None) -> dict[str, str]:
+    """Return what a program learns about its run, as environment variables."""
+    values = {"JOB": job, "RUN": str(run), "SCHEDULED_FOR": scheduled_for, "TRIGGER": trigger}
+    return {f"PI_APPLIANCE_{name}": str(value) for name, value in values.items() if value}

@@ -1,14 +1,13 @@
-"""Child processes: run one with a deadline, suspend it, and supervise its descendants.
+"""Child processes: run one with a deadline, and suspend it.
 
 A child leads its own process group, which is killed when the child ends. A child that calls
-`supervise` ends only after all of its descendants have ended, so no process escapes.
+`supervise` (system/supervisor.py) ends only after all of its descendants, so no process escapes.
 """
 
 import contextlib
-import ctypes
+import json
 import os
 import re
-import resource
 import select
 import selectors
 import signal
@@ -18,70 +17,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
-_PROC = Path("/proc")
-_MAX_READS = 3  # of the process table: if /proc hides processes of other users, no reading looks consistent
+from pi_appliance.system.supervisor import (
+    NO_LIMITS,
+    TERM_TIMEOUT,
+    Process,
+    descendants,
+    read_process,
+    send_signal,
+    set_child_subreaper,
+)
+
 _REAP_TIMEOUT = 0.2  # seconds
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """One process, identified by its pid and its start time together."""
-
-    pid: int
-    parent: int
-    start_ticks: int  # in clock ticks since the start of the machine
-    is_dead: bool  # ended, but not reaped yet
-
-
-def descendants(top: int) -> set[Process]:
-    """Return the living descendants of the process with the id `top`."""
-    for _ in range(_MAX_READS):
-        table = _read_all()
-        # The children of a process that died during the reading have a parent that is not in the
-        # table.
-        if all(each.parent in table or not each.parent for each in table.values()):
-            break
-    result, pending = set[Process](), [top]
-    children: dict[int, list[Process]] = {}
-    for each in table.values():
-        children.setdefault(each.parent, []).append(each)
-    while pending:
-        more = children.get(pending.pop(), [])
-        result.update(more)
-        pending += [each.pid for each in more]
-    return {each for each in result if not each.is_dead}
-
-
-def child_pids() -> set[int]:
-    """Return the ids of all children, also dead ones and those hidden by ProtectProc=invisible."""
-    try:
-        return set(map(int, (_PROC / f"self/task/{os.getpid()}/children").read_text("ascii").split()))
-    except OSError:
-        return set()
-
-
-def read_process(pid: int) -> Process | None:
-    """Return the process `pid`, or None if it does not exist."""
-    try:
-        words = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return Process(pid, int(words[1]), int(words[19]), words[0] in b"ZX")
-
-
-def send_signal(process: Process, kind: signal.Signals) -> None:
-    """Send a signal to `process` if it still exists and permissions allow it."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        number = os.pidfd_open(process.pid)
-        try:
-            now = read_process(process.pid)
-            if now is not None and now.start_ticks == process.start_ticks:
-                signal.pidfd_send_signal(number, kind)
-        finally:
-            os.close(number)
 
 
 def reap(process: Process) -> None:
@@ -94,24 +41,11 @@ def reap(process: Process) -> None:
         os.waitpid(process.pid, os.WNOHANG)
 
 
-def die_with_parent(kind: signal.Signals) -> None:
-    """Have the kernel send the signal `kind` to this process when its parent dies."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(kind), 0, 0, 0)
-
-
-def set_child_subreaper(*, orphans: bool) -> None:
-    """Make this process the new parent of descendants whose parent dies, instead of init."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
-
-
-def _read_all() -> Mapping[int, Process]:
-    names = os.listdir(_PROC)  # noqa: PTH208 - three times as fast
-    processes = (read_process(int(name)) for name in names if name.isdigit())
-    return {each.pid: each for each in processes if each is not None}
-
-
-TERM_TIMEOUT = 5.0  # seconds between SIGTERM and SIGKILL
 _CHILD_TERM_TIMEOUT = TERM_TIMEOUT + 2.0  # seconds: longer than that of the supervisor in the child
+_SUPERVISOR = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); "
+    "from pi_appliance.system.supervisor import main; main(sys.argv[1:])"
+)
 _CHUNK = 65_536
 _MAX_LAST_CHUNKS = 32  # read after the end: an escaped process may continue to fill the pipe
 _MAX_SLEEP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits
@@ -179,7 +113,7 @@ class StopSignal:
         return bool(self.signal)
 
 
-def run_child(
+def run_child(  # noqa: PLR0913 - all by name
     argv: Sequence[str],
     *,
     stop: StopSignal,
@@ -188,6 +122,7 @@ def run_child(
     on_line: Callable[[bytes], None],
     keep_open: Sequence[int] = (),
     suspend: Suspend | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> ProcessResult:
     """Run the command `argv` and return how it ended.
 
@@ -200,6 +135,7 @@ def run_child(
         on_line: Receives each line that the child writes to the descriptor.
         keep_open: Descriptors that the child inherits.
         suspend: When to suspend the descendants of the child. The child itself is their supervisor.
+        environment: Its environment; without it, that of this process.
 
     Raises:
         OSError: It cannot be started.
@@ -217,6 +153,7 @@ def run_child(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(line_writer, *keep_open),
+            env=environment,
         )
         os.close(line_writer)
         line_writer = -1
@@ -226,6 +163,83 @@ def run_child(
         os.close(line_reader)
         if line_writer >= 0:
             os.close(line_writer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to run under a supervisor."""
+
+    argv: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramResult:
+    """How a program ended. Without anything but `process`, its supervisor was killed."""
+
+    process: ProcessResult
+    status: int | None = None  # as in subprocess
+    error: OSError | None = None  # why it could not be executed
+    refusal: str = ""  # why its limits could not be set
+
+
+def run_program(
+    program: Program,
+    *,
+    stop: StopSignal,
+    seconds: float,
+    on_output: Callable[[bytes], None],
+    plan: str = NO_LIMITS,
+    keep_open: Sequence[int] = (),
+    suspend: Suspend | None = None,
+) -> ProgramResult:
+    """Run `program` under a small supervisor, and return how it ended.
+
+    Args:
+        program: The program.
+        stop: Ends it when a stop signal arrives.
+        seconds: The deadline, as for `run_child`.
+        on_output: Receives the output, in chunks.
+        plan: The limits, as for `enter_limits`.
+        keep_open: Descriptors that the supervisor inherits, and the program does not.
+        suspend: When to suspend it.
+
+    Raises:
+        OSError: The supervisor cannot be started.
+    """
+    lines: list[bytes] = []
+    stdin = os.memfd_create("stdin")
+    try:
+        with open(stdin, "wb", closefd=False) as file:
+            file.write(program.stdin)
+        os.lseek(stdin, 0, os.SEEK_SET)
+        ended = run_child(
+            [
+                *(sys.executable, "-I", "-S", "-c", _SUPERVISOR, str(os.getpid()), str(program.folder)),
+                *("{fd}", str(stdin), plan, *program.argv),
+            ],
+            stop=stop,
+            seconds=seconds,
+            on_output=on_output,
+            on_line=lines.append,
+            keep_open=(stdin, *keep_open),
+            suspend=suspend,
+            environment=program.environment,
+        )
+    finally:
+        os.close(stdin)
+    report: dict[str, int | str] = {}
+    for line in reversed(lines):  # the first one counts
+        report = json.loads(line)
+    status, errno, refusal = (report.get(name) for name in ("status", "errno", "refused"))
+    return ProgramResult(
+        process=ended,
+        status=None if status is None else int(status),
+        error=OSError(errno, os.strerror(int(errno))) if errno is not None else None,
+        refusal=str(refusal or ""),
+    )
 
 
 class _ChildWatcher:
@@ -420,104 +434,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:  # most of the real-time signals have numbers only
         return f"signal {number}"
-
-
-_KILL_INTERVAL = 1.0  # seconds
-
-
-def supervise(runner: int) -> None:
-    """Fork: the child returns as the worker, and this process becomes its supervisor."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    die_with_parent(signal.SIGHUP)
-    set_child_subreaper(orphans=True)
-    if os.getppid() != runner:  # it died before prctl; nothing has been started yet
-        os._exit(1)
-    supervisor = os.getpid()
-    worker = os.fork()
-    if worker:
-        _Supervisor(worker, runner).run()
-    die_with_parent(signal.SIGKILL)
-    if os.getppid() != supervisor:
-        os._exit(1)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class _Supervisor:
-    def __init__(self, worker: int, runner: int) -> None:
-        self.worker, self.runner = worker, runner
-        self.status: int | None = None  # of the worker, as from waitpid
-        self.kill_at = float("inf")
-
-    def run(self) -> NoReturn:
-        """Wait until no descendant is left, then exit as the worker did."""
-        while self._has_children():
-            if os.getppid() != self.runner:
-                self.kill_at = min(self.kill_at, time.monotonic())
-            elif self.status is not None:
-                self._terminate()
-            seconds_left = self.kill_at - time.monotonic()
-            if seconds_left < -TERM_TIMEOUT:  # the others cannot be killed: they wait for a disk, or run as root
-                break
-            if seconds_left <= 0:
-                self._signal_all(signal.SIGKILL)
-                seconds_left = _KILL_INTERVAL
-            signals = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
-            received = signal.sigtimedwait(signals, min(seconds_left, 3600.0))
-            if received is not None and received.si_signo == signal.SIGTERM:
-                self._terminate()
-        _end_as(self.status)
-
-    def _has_children(self) -> bool:
-        """Reap ended children and return whether any child is left."""
-        try:
-            while (dead := os.waitpid(-1, os.WNOHANG))[0]:
-                if dead[0] == self.worker:
-                    self.status = dead[1]
-        except ChildProcessError:
-            return False
-        return True
-
-    def _terminate(self) -> None:
-        if self.kill_at == float("inf"):
-            self.kill_at = time.monotonic() + TERM_TIMEOUT
-            self._signal_all(signal.SIGTERM, signal.SIGCONT)  # a suspended process gets SIGTERM when it continues
-
-    def _signal_all(self, *kinds: signal.Signals) -> None:
-        visible = descendants(os.getpid())
-        for kind in kinds:
-            for each in visible:
-                send_signal(each, kind)
-            for pid in child_pids() - {each.pid for each in visible}:
-                with contextlib.suppress(PermissionError):
-                    os.kill(pid, kind)  # the id of a child that is not reaped yet is not reused
-
-
-def _end_as(status: int | None) -> NoReturn:
-    if status is not None and os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # one core dump is enough
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-    os._exit(1 if status is None else os.waitstatus_to_exitcode(status))
-
-
-def main(argv: list[str]) -> None:
-    """Run a program under supervision: RUNNER_PID FOLDER ERROR_FD HIDDEN_VARIABLES PROGRAM…."""
-    runner, folder, error_fd, hidden, *program = argv
-    os.set_inheritable(int(error_fd), False)
-    supervise(int(runner))
-    for name in hidden.split(","):
-        os.environ.pop(name, None)
-    try:
-        os.chdir(folder)
-        os.execvp(program[0], program)  # noqa: S606 - a list, not a shell command
-    except OSError as error:
-        os.write(int(error_fd), f"{error.strerror}\n".encode())
-        os._exit(127)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

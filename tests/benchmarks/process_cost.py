@@ -78,3 +78,8 @@ def _family(pid: int) -> Iterator[Path]:
 def _number(file: Path, key: str) -> int:
     result = re.search(rf"^{key}:\s*(\d+)", file.read_text("ascii", "replace"), re.MULTILINE)
     return int(result[1]) if result else 0
+
+
+def count(pid: int) -> int:
+    """Return the number of processes of `pid` and its children."""
+    return len(list(_family(pid)))

@@ -3,7 +3,7 @@
 import pytest
 
 from pi_appliance import plugins
-from tests.benchmarks import commands, idle, library, pages, phones, process_cost, puzzles
+from tests.benchmarks import commands, idle, library, many_jobs, pages, phones, process_cost, puzzles
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -13,6 +13,14 @@ def test_the_idle_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.count("|") == len(process_cost.HEADS) + 2
     assert float(row.split("|")[2]) > 5, "an interpreter alone has more megabytes"
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_many_jobs_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    many_jobs.main(["--jobs", "6", "--limits", "1"])
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert row.count("|") == len(many_jobs.HEADS) + 1
+    assert row.endswith("| yes |"), "by priority"
 
 
 @needs_mpd

@@ -140,6 +140,14 @@ def test_it_gets_its_variables_but_no_secrets(installation):
     assert "hush" not in said
 
 
+def test_it_inherits_neither_ignored_signals_nor_open_files(installation):
+    shell = "grep SigIgn /proc/self/status; ls /proc/self/fd | tr '\\n' ' '"
+    run_it(installation, f"run: [sh, -c, {json.dumps(shell)}]")
+    ignored, numbers = installation.run("jobs", "log", "1").stdout.splitlines()[1:]
+    assert int(ignored.split()[1], 16) == 0
+    assert numbers.split() == ["0", "1", "2", "3"], "the fourth is that of ls"
+
+
 @pytest.mark.slow
 def test_the_first_and_last_part_of_long_output_is_kept(installation):
     flood = "import os; w = os.write; w(1, b'begin\\n'); [w(1, bytes(100000)) for _ in range(1000)]; w(1, b'\\nend\\n')"

@@ -56,6 +56,11 @@ def jobs(installation: Installation) -> str:
     )
 
 
+def _is_kind(words: str, kind: str) -> bool:
+    # The arguments of a supervisor contain those of its program.
+    return words.startswith(kind) if kind == "sh -c" else kind in words
+
+
 class Victims:
     """A daemon that is restarted after each kill, and its processes."""
 
@@ -72,9 +77,9 @@ class Victims:
 
     def kill(self) -> None:
         """Kill the daemon, a run, or the program of a run, in turn."""
-        kinds = ("daemon", "jobs run", "jobs.context", "sh -c")
+        kinds = ("daemon", "jobs run", "system.supervisor", "sh -c")
         kind = kinds[sum(self.killed.values()) % 4]
-        if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if kind in words]):
+        if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if _is_kind(words, kind)]):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._random.choice(result), signal.SIGKILL)
                 self.killed[kind] += 1

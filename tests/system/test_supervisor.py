@@ -40,14 +40,16 @@ from pi_appliance.system import process
 ready = Path(sys.argv[1])
 hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
 with process.StopSignal().catch_signals() as stop:
-    guard = [sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), "/", "{fd}", ""]
+    boot = "from pi_appliance.system.supervisor import main; import sys; main(sys.argv[1:])"
+    guard = [sys.executable, "-c", boot, str(os.getpid()), "/", "{fd}", "0", "{}"]
     quiet = lambda _: None
     process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=quiet, on_line=print, suspend=hold)
 """
 
 
 def guarded(*words: str | Path) -> list[str]:
-    return [sys.executable, "-m", "pi_appliance.system.process", str(os.getpid()), "/", "{fd}", "", *map(str, words)]
+    boot = "from pi_appliance.system.supervisor import main; import sys; main(sys.argv[1:])"
+    return [sys.executable, "-c", boot, str(os.getpid()), "/", "{fd}", "0", "{}", *map(str, words)]
 
 
 def watched(
@@ -79,13 +81,25 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
 
 
+def test_the_supervisor_of_a_program_imports_little():
+    code = "import sys; sys.path.insert(0, '.'); import pi_appliance.system.supervisor; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not {"pathlib", "dataclasses", "json", "subprocess", "re", "site"} & set(done.stdout.split())
+
+
 def test_the_exit_status_of_a_program_is_reported():
-    assert watched(guarded("sh", "-c", "exit 7")) == (process.ProcessResult(7), [])
-    assert watched(guarded("sh", "-c", "kill -SEGV $$")) == (process.ProcessResult(-signal.SIGSEGV), [])
+    assert watched(guarded("sh", "-c", "exit 7")) == (process.ProcessResult(7), [b'{"status": 7}'])
+    assert watched(guarded("sh", "-c", "kill -SEGV $$")) == (
+        process.ProcessResult(-signal.SIGSEGV),
+        [b'{"status": -11}'],
+    )
 
 
 def test_the_reason_for_a_failed_start_is_reported():
-    assert watched(guarded("/no/such/program")) == (process.ProcessResult(127), [b"No such file or directory"])
+    ended, (said, *_) = watched(guarded("/no/such/program"))
+    assert (ended, said) == (process.ProcessResult(127), b'{"errno": 2}')
 
 
 def test_a_daemon_left_by_a_run_ends_with_it(tmp_path):

@@ -1,0 +1,158 @@
+"""Many jobs in one minute: `python -m tests.benchmarks.many_jobs [--jobs 200] [--limits none,default]`.
+
+Meanwhile the page is read once a second, and a person starts one more job.
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pi_appliance.scheduling.appliance import Appliance
+from tests.benchmarks import process_cost
+from tests.installation import PROGRAM, wait_until
+
+HEADS = ("limit", "all done s", "page ms", "worst page ms", "Run now s", "processes", "proportional MB", "in order")
+_LEAD = 5.0  # seconds that the daemon has to start
+_PATIENCE = 900.0  # seconds
+_NO_LIMIT = 100_000
+
+
+@dataclass
+class Load:
+    """What was measured during the minute."""
+
+    page_times: list[float] = field(default_factory=list)  # seconds
+    run_now: float = 0.0  # seconds
+    processes: int = 0
+    memory: int = 0  # bytes
+
+
+def configuration(folder: Path, jobs: int, limit: str, due: datetime) -> Path:
+    """Write a configuration with `jobs` that are due at `due`, half of them with a high priority."""
+    limits = {"none": f"max-concurrent-runs: {_NO_LIMIT}\n", "default": ""}
+    lines = [f"state-dir: {folder}/state\ntime-zone: UTC\nclock: {{max-wait-for-sync: 0s}}\nweb: {{port: 0}}"]
+    lines += [limits.get(limit, f"max-concurrent-runs: {limit}\n") + "jobs:"]
+    lines += ["  manual: {kind: command, with: {run: [echo, hello]}}"]
+    for number in range(jobs):
+        priority = "high" if number % 2 else "low"
+        lines.append(
+            f"  job-{number}: {{kind: command, schedule: '{due:%M %H} * * *', misfire-grace: 1h,"
+            f" priority: {priority}, with: {{run: [echo, hello]}}}}"
+        )
+    path = folder / "appliance.yaml"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+@contextlib.contextmanager
+def daemon(config: Path) -> Iterator[tuple[int, str]]:
+    """Run the daemon for the block. Yield its process and the address of its page."""
+    with (config.parent / "said").open("w+") as said:
+        process = subprocess.Popen([*PROGRAM, "up", "--config", str(config)], stdout=said, stderr=said)
+        try:
+            seen = wait_until(lambda: re.search(r"http://127\.0\.0\.1:\d+", Path(said.name).read_text("utf-8")))
+            yield process.pid, seen[0]
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def ask(address: str, body: bytes | None = None) -> Any:
+    """Return the JSON or the text of `address`."""
+    with urllib.request.urlopen(urllib.request.Request(address, body), timeout=_PATIENCE) as answer:
+        text = answer.read().decode()
+        return json.loads(text) if "json" in answer.headers["Content-Type"] else text
+
+
+def watch_page(page: str, load: Load, end: threading.Event) -> None:
+    """Read the page once a second until `end`."""
+    while not end.wait(1.0):
+        began = time.monotonic()
+        ask(f"{page}/jobs")
+        load.page_times.append(time.monotonic() - began)
+
+
+def start_one(page: str, load: Load) -> None:
+    """Start one job as a person does, and wait for its end."""
+    began = time.monotonic()
+    run = ask(f"{page}/api/v1/jobs/manual/run", b"{}")["run"]
+    wait_until(lambda: ask(f"{page}/api/v1/runs/{run}")["outcome"], _PATIENCE)
+    load.run_now = time.monotonic() - began
+
+
+def watch_memory(pid: int, load: Load, end: threading.Event) -> None:
+    """Count the processes and their memory every two seconds. It is slow, so not more often."""
+    while not end.wait(2.0):
+        with contextlib.suppress(OSError):  # one has just ended
+            load.processes = max(load.processes, process_cost.count(pid))
+            load.memory = max(load.memory, process_cost.look(pid).proportional)
+
+
+def measure(jobs: int, limit: str) -> list[str]:
+    """Return the row of one limit."""
+    with tempfile.TemporaryDirectory() as name:
+        due = (datetime.now(UTC) + timedelta(seconds=60 + _LEAD)).replace(second=0, microsecond=0)
+        config = configuration(Path(name), jobs, limit, due)
+        load, end = Load(), threading.Event()
+        with daemon(config) as (pid, page), Appliance.open(config) as appliance:
+            time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
+            watchers = [
+                threading.Thread(target=watch_page, args=(page, load, end)),
+                threading.Thread(target=watch_memory, args=(pid, load, end)),
+            ]
+            for each in watchers:
+                each.start()
+            time.sleep(1.0)
+            start_one(page, load)
+
+            def done() -> bool:
+                ended = [run for run in appliance.store.history(limit=2 * jobs) if run.outcome is not None]
+                time.sleep(0.5)  # reading it should not be part of the load
+                return len(ended) > jobs
+
+            wait_until(done, _PATIENCE)
+            end.set()
+            for each in watchers:
+                each.join()
+            runs = [run for run in appliance.store.history(limit=2 * jobs) if run.scheduled_for]
+        last = max(run.ended for run in runs if run.ended is not None)
+        parity = [int(run.job.removeprefix("job-")) % 2 for run in sorted(runs, key=lambda run: run.id)]
+        times = sorted(load.page_times)
+        return [
+            limit,
+            f"{(last - due).total_seconds():.0f}",
+            f"{1000 * times[len(times) // 2]:.0f}",
+            f"{1000 * times[-1]:.0f}",
+            f"{load.run_now:.1f}",
+            str(load.processes),
+            f"{load.memory / 1e6:.0f}",
+            "yes" if parity == sorted(parity, reverse=True) else "no",
+        ]
+
+
+def main(argv: Sequence[str]) -> None:
+    """Print a table with a row for each limit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=200)
+    parser.add_argument("--limits", default="none,default", help="numbers, none or default")
+    options = parser.parse_args(argv)
+    print(f"| {' | '.join(HEADS)} |")
+    print(f"| --- | {' | '.join(['--:'] * (len(HEADS) - 1))} |")
+    for limit in options.limits.split(","):
+        print(f"| {' | '.join(measure(options.jobs, limit))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
