@@ -13,9 +13,10 @@ umask 022 # the service is another user, and must read what is installed
 
 usage() {
     cat <<'TEXT'
-Usage: deploy/install.sh [--dry-run] [--yes] [--prefix ROOT]
+Usage: deploy/install.sh [--dry-run] [--yes] [--no-music] [--prefix ROOT]
   --dry-run      show every step, change nothing
   --yes          do not ask
+  --no-music     neither install nor start mpd, the music player, and espeak-ng, which speaks announcements
   --prefix ROOT  install below ROOT, for the image of another machine: no user, no service, no cron entries
 Exit status: 0 it is installed, 1 it is not, and the previous release still runs; with --dry-run
              0 it would be installed, 1 it would be refused; 2 wrong use
@@ -166,6 +167,25 @@ start_service() {
     die "the new release does not start, see above; $previous runs again"
 }
 
+# Debian's mpd may be installed without being started. An mpd that the owner masked, or has elsewhere, is left alone.
+needs_mpd() {
+    [ -n "$music" ] || return 1
+    case $(systemctl is-enabled mpd.service 2>/dev/null) in
+        enabled | masked) return 1 ;;
+        '') [ -n "$dry" ] || return 1 ;; # it would be installed
+    esac
+    [ -n "$dry" ] || ! "$home/current/bin/python" -c 'import socket; socket.create_connection(("localhost", 6600), 2)' \
+        2>/dev/null || systemctl is-active --quiet mpd.socket
+}
+
+start_mpd() {
+    systemctl enable --quiet --now mpd.service || say "mpd does not start, so there is no music yet: systemctl status mpd"
+}
+
+want_music() {
+    install_packages "$@" || say "$* could not be installed, so music or announcements are missing; later: sudo apt install $*"
+}
+
 cron_entries() {
     "$command" jobs "$1" --system --user-name "$user" --config "$etc/appliance.yaml"
 }
@@ -182,9 +202,13 @@ if [ -z "$root" ]; then
     ! dpkg-query -W -f '${Status}' pi-appliance 2>/dev/null | grep -q ' installed$' ||
         refuse "it is installed as a package of Debian; sudo apt remove pi-appliance keeps configuration and history"
     # shellcheck disable=SC2046 # a list of words
-    set -- $(missing_packages python3-venv mpd cron)
-    ask "install pi-appliance as a service of this machine"
+    set -- $(missing_packages python3-venv cron)
+    [ ! -e "$root$home/current" ] || music='' # an update leaves the player as it is
+    ask "install pi-appliance as a service of this machine${music:+, with mpd for music and espeak-ng for announcements}"
     [ $# = 0 ] || step "install the packages $*" -- install_packages "$@"
+    # shellcheck disable=SC2046 # a list of words
+    set -- $([ -z "$music" ] || missing_packages mpd espeak-ng)
+    [ $# = 0 ] || step "install the packages $*, for music and announcements" -- want_music "$@"
     make_user
 fi
 if [ -z "$dry" ]; then
@@ -227,6 +251,7 @@ place "$clone/systemd/${power_rule##*/}" "$power_rule" 644
 place "$drafts/manifest" "$manifest" 644
 
 if [ -z "$root" ]; then
+    ! needs_mpd || step "start mpd, the music player, now and at each boot" -- start_mpd
     if [ "$changes" != 0 ] || ! systemctl is-active --quiet pi-appliance.service; then
         step "start the service and wait until it is ready" -- start_service
     fi

@@ -26,12 +26,13 @@ wrong_use() {
 }
 
 read_options() {
-    dry='' yes='' root='' purge=''
+    dry='' yes='' root='' purge='' music=yes
     while [ $# -gt 0 ]; do
         case $1 in
             --dry-run) dry=yes ;;
             --yes | -y) yes=yes ;;
             --purge) purge=yes ;;
+            --no-music) music='' ;;
             --prefix)
                 case ${2:-} in
                     '' | -*) wrong_use "--prefix needs a folder" ;;

@@ -64,12 +64,13 @@ if [ -z "$root" ] && [ -z "$dry" ] && [ -d /run/systemd/system ]; then
     ! command -v udevadm >/dev/null 2>&1 || udevadm control --reload
 fi
 
+stays="packages such as mpd, espeak-ng and cron stay: sudo apt purge mpd espeak-ng"
 if [ "$changes" = 0 ]; then
     say "nothing of it is here"
 elif [ -n "$dry" ]; then
     say "$changes steps; nothing was changed"
 elif [ -n "$purge" ]; then
-    say "removed, configuration and history too"
+    say "removed, configuration and history too; $stays"
 else
-    say "removed; $root$etc and $root$state stay, --purge removes them too"
+    say "removed; $root$etc and $root$state stay, --purge removes them too; $stays"
 fi

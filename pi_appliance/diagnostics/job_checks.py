@@ -381,9 +381,9 @@ def check_player(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, "the secrets cannot be read; see the check of the secrets")
         return
     kind, place = config.player.kind, getattr(config.player.options, "address", "its address")
-    fix = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
+    fix = f"sudo systemctl enable --now mpd, or correct `address` under player: ({place})"
     if shutil.which("mpd", path=context.environment.get("PATH", os.defpath)) is None:
-        fix = fix.replace("systemctl start", "apt install")
+        fix = fix.replace("systemctl enable --now", "apt install")
     not_reached = warn if getattr(config.player.options, "fallback_mpd", False) else fail
     try:
         state, uses_fallback = asyncio.run(asyncio.wait_for(_query_player(config, known), _PLAYER_TIMEOUT))

@@ -364,8 +364,9 @@ class MpdClient:
         return Refused(f"MPD says: {message}")
 
     def _unavailable(self, error: Exception) -> Unavailable:
-        verb = "restart" if isinstance(error, TimeoutError) else "start"
-        hint = f"{verb} it (sudo systemctl {verb} mpd) or correct `address` under `player:`"
+        is_hanging = isinstance(error, TimeoutError)
+        do = "restart it (sudo systemctl restart mpd)" if is_hanging else "start it (sudo systemctl enable --now mpd)"
+        hint = f"{do} or correct `address` under `player:`"
         is_invalid = isinstance(error, MpdProtocolError)
         reason = parsing.NOT_AN_MPD if is_invalid else parsing.describe_error(error)
         return Unavailable(f"MPD at {self._name} is not reached: {reason}; {hint}")

@@ -44,7 +44,7 @@ def test_no_listener_is_reported_with_the_address_and_remedy(tmp_path: Path) -> 
         assert isinstance(error, Unavailable)
         assert str(error) == (
             f"MPD at {address} is not reached: nothing listens there; "
-            "start it (sudo systemctl start mpd) or correct `address` under `player:`"
+            "start it (sudo systemctl enable --now mpd) or correct `address` under `player:`"
         )
         error = await fails(connect(f"{tmp_path}/socket").next())
         assert isinstance(error, Unavailable)
