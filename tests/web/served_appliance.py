@@ -322,7 +322,7 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
 
     life = threading.Thread(target=thread)
     life.start()
-    up.wait(20)
+    up.wait(60)
     try:
         if errors:
             raise errors[0]
