@@ -20,7 +20,9 @@ def test_the_state_has_the_player_and_the_jobs(appliance: ServedAppliance) -> No
     assert (state["error"], state["fallback"]) == ("", False)
     assert appliance.ask("/api/v1/jobs").json == [{**each, "problem": None} for each in state["jobs"]]
     nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next_used", "running", "last"))
-    assert state["jobs"] == [{"job": "hello", "kind": "command", "depends_on": [], "failing": False, "waiting": False, **nothing}]
+    assert state["jobs"] == [
+        {"job": "hello", "kind": "command", "depends_on": [], "failing": False, "waiting": False, **nothing}
+    ]
 
 
 def test_commands_answer_with_the_new_state(appliance: ServedAppliance) -> None:
