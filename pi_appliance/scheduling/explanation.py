@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, StartedBy
+from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, Priority, StartedBy
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.instants import OffsetSpan
@@ -209,6 +209,10 @@ def _explain_limits(job: Job) -> Iterator[str]:
         yield f"It may use at most {' and '.join(limits)}"
     if job.nice:
         yield f"Other programs have priority on the processor (nice {job.nice})"
+    if job.priority is Priority.URGENT:
+        yield "It never waits for runs of other jobs to end"
+    elif job.priority is not None:
+        yield f"Its priority among runs that wait for others to end is {job.priority}"
 
 
 def _compare_with_cron(job: Job, schedule: Schedule, zone: ZoneInfo, same_clock: bool) -> Iterator[str]:

@@ -8,7 +8,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.model import CatchUp, ConcurrencyPolicy, Conditions, Config, Job, StartedBy, SuspendWhen
+from pi_appliance.config.model import (
+    CatchUp,
+    ConcurrencyPolicy,
+    Conditions,
+    Config,
+    Job,
+    Priority,
+    StartedBy,
+    SuspendWhen,
+)
 from pi_appliance.config.units import Percent, Size
 from pi_appliance.scheduling import explanation
 from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
@@ -81,6 +90,8 @@ def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
             {"memory": Size(300_000_000), "cpu": Percent(50)},
             "It may use at most 300MB of memory and 50% of one processor",
         ),
+        ({"priority": Priority.URGENT}, "It never waits for runs of other jobs to end"),
+        ({"priority": Priority.LOW}, "Its priority among runs that wait for others to end is low"),
         ({"nice": 10}, "Other programs have priority on the processor (nice 10)"),
         ({"time_zone": ZoneInfo("Asia/Tokyo")}, "At 02:30 every day (Asia/Tokyo)"),
         ({"time_zone": ZoneInfo("Asia/Tokyo")}, "In Asia/Tokyo the clock does not change in the next 18 months"),
