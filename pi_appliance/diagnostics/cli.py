@@ -40,6 +40,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("card", machine_checks.check_sd_card),
     ("temperature", machine_checks.check_temperature),
     ("power", machine_checks.check_power),
+    ("sound card", job_checks.check_sound_card),
     ("player", job_checks.check_player),
     ("triggers", trigger_checks.check_triggers),
     ("jobs", job_checks.check_jobs),

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 import unicodedata
@@ -116,6 +117,32 @@ def art(config: Path, track: str, target: str | None, as_json: bool) -> None:
         return
     destination = f" written to {target}" if target is not None else ""
     click.echo(f"{text.track_name(picture['track'])}: {picture['mime']}, {len(data):,} bytes{destination}")
+
+
+@music_command("card", "List the sound cards, or choose the one that plays.")
+@click.argument("name", default="")
+@click.option("--prefix", "root", default="/", type=click.Path(path_type=Path), hidden=True)  # for tests
+@json_option
+def card(config: Path, name: str, root: Path, as_json: bool) -> None:  # noqa: ARG001 - that of all commands
+    """List the sound cards of this machine, or let NAME play. Choosing needs root.
+
+    The choice is stored in /etc/asound.conf, for all programs that do not name a card themselves,
+    such as Debian's MPD, which is restarted.
+    """
+    from pi_appliance.music import sound_cards  # noqa: PLC0415 - only here
+
+    if name:
+        chosen = sound_cards.choose_card(name, root)
+        if root == Path("/") and shutil.which("systemctl"):
+            subprocess.run(["systemctl", "try-restart", "mpd.service"], capture_output=True, check=False)
+        click.echo(f"{chosen.id} plays; hear it: pi-appliance music announce --source chime")
+        return
+    cards = sound_cards.list_cards(root)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(each) for each in cards]))
+    else:
+        for line in sound_cards.describe_cards(cards) or ["this machine has no sound card that can play"]:
+            click.echo(line)
 
 
 def complete_station(prefix: str) -> list[str]:

@@ -15,6 +15,7 @@ from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
 from pi_appliance.music.player import NO_PLAYER, Player
+from pi_appliance.music.sound_cards import list_cards
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Role
 from pi_appliance.web.pages import Pages
@@ -171,6 +172,7 @@ class MusicPages:
             stats=await player.library_stats() if Capability.TAGS in capabilities else None,
             unsupported=[each.description for each in Capability if each not in {*capabilities, *_NOT_MISSED}],
             usb_drives=usb_drives,
+            cards=list_cards(),
             drawn=drawn,
         )
 

@@ -470,6 +470,17 @@ def test_free_space_is_reported(machine: Machine) -> None:
     only(machine.look("space"), OK, "are free on the disk of")
 
 
+def test_a_missing_sound_card_is_reported(machine: Machine) -> None:
+    only(machine.look("sound card"), NOT_HERE, "no player of this machine")
+    machine.write(rest="player: {kind: mpd}\n")
+    only(machine.look("sound card"), WARN, "none that can play")
+    machine.put("proc/asound/cards", " 1 [Headphones     ]: bcm2835_headpho - bcm2835 Headphones\n")
+    machine.put("proc/asound/card1/pcm0p/info", "")
+    only(machine.look("sound card"), OK, "Headphones (plays)")
+    machine.put("etc/asound.conf", "defaults.pcm.card DAC\n")
+    only(machine.look("sound card"), WARN, "names DAC, which is not there", "sudo pi-appliance music card Headphones")
+
+
 def test_the_integrity_of_the_history_is_checked(machine: Machine) -> None:
     only(machine.look("history"), NOT_HERE, "nothing has run yet")
     for number in range(60):
