@@ -63,7 +63,7 @@ build_release() {
     [ -n "$root" ] || export PI_APPLIANCE_KERNELS=later
     with_pip "$folder" "$what$extras" || {
         with_pip "$folder" "$what" || die "the release could not be built, see above. $online"
-        say "$without_extras"
+        with_each_extra "$folder"
     }
     [ -n "$root" ] || prepare_compiling
     if [ -n "$root" ]; then # on the other machine, ROOT is /

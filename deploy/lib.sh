@@ -143,9 +143,26 @@ python_of_environment_is() {
         "$("$2" -c 'import sys; print(sys.version, sys.base_prefix)' 2>/dev/null)" ]
 }
 
-# Optional dependencies. Some machines have no wheel for them.
+# Optional dependencies. Some machines have no wheel for them, such as those with 32 bits outside Raspberry Pi OS.
 extras='[backup,discovery,mastodon,mqtt,pictures]'
-without_extras="secrets in backups, posts on Mastodon, MQTT, pictures of puzzles, and being found by phones are left out, see above; all else works"
+
+# with_each_extra ENVIRONMENT: add each of them that can be installed, and say what the others are for.
+with_each_extra() {
+    missing=
+    for extra in $(printf '%s' "$extras" | tr '[],' '   '); do
+        with_pip "$1" "pi-appliance[$extra]" && continue
+        case $extra in
+            backup) use='secrets in backups' ;;
+            discovery) use='being found by phones' ;;
+            mastodon) use='posts on Mastodon' ;;
+            mqtt) use=MQTT ;;
+            pictures) use='pictures of puzzles' ;;
+            *) use=$extra ;;
+        esac
+        missing="$missing${missing:+, }$use"
+    done
+    [ -z "$missing" ] || say "left out, see above: $missing; all else works"
+}
 
 # Debian packages that compile the kernels of the puzzles. Raspberry Pi OS Lite lacks only the last.
 compiler='gcc libc6-dev python3-dev'
@@ -222,7 +239,7 @@ need_environment() {
         # MORE in the same call if possible, because each call builds the package again.
         if [ -z "${3:-}" ] || ! with_pip "$environment" --editable "$clone$3"; then
             with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
-            [ -z "${3:-}" ] || say "$without_extras"
+            [ -z "${3:-}" ] || with_each_extra "$environment"
         fi
     elif [ "$compiled" != "$made_from" ]; then
         say "bringing the kernels of the puzzles up to date"

@@ -441,7 +441,7 @@ def test_a_failed_check_is_named_after_all_have_run(tmp_path: Path, spoilt: str,
 def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
     path = stand_ins(tmp_path / "first", mpd="")
-    pip = 'echo "pip $*" >>"$0.said"; case $* in *[*) [ -z "$NO_EXTRAS" ] ;; *) [ -z "$OFFLINE" ] ;; esac'
+    pip = 'echo "pip $*" >>"$0.said"; case $* in *"["*"$NO_EXTRA"*) false ;; *) [ -z "$OFFLINE" ] ;; esac'
     python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
     made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
     said, stamp = clone / ".venv" / "bin" / "python.said", clone / ".venv" / ".pi-appliance"
@@ -451,16 +451,19 @@ def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> 
         stamp.write_text("made\nsomething else\n")
         said.unlink(missing_ok=True)
         ended = sh(
-            clone / "deploy" / "run.sh", status=status, **path, **{"NO_EXTRAS": "", "OFFLINE": "", **environment}
+            clone / "deploy" / "run.sh", status=status, **path, **{"NO_EXTRA": "none", "OFFLINE": "", **environment}
         )
         return ended.stdout + ended.stderr, said.read_text().count("--editable")
 
     output, asked = start()
     assert (output.splitlines()[1:], asked) == (["started"], 1)
-    output, asked = start(NO_EXTRAS="yes")
+    output, asked = start(NO_EXTRA="pictures")
     assert (output.splitlines()[-1], asked) == ("started", 2)
-    assert "being found by phones are left out" in output
-    output, asked = start(status=1, NO_EXTRAS="yes", OFFLINE="yes")
+    assert "left out, see above: pictures of puzzles; all else works" in output
+    assert all(f"pi-appliance[{extra}]" in said.read_text() for extra in EXTRAS.strip("[]").split(","))
+    output, asked = start(NO_EXTRA="m")
+    assert "left out, see above: posts on Mastodon, MQTT; all else works" in output
+    output, asked = start(status=1, NO_EXTRA="pictures", OFFLINE="yes")
     assert ("Is this machine online?" in output.splitlines()[-1], asked) == (True, 2)
     assert not stamp.exists(), "half an environment is not trusted"
 
