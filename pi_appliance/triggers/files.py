@@ -30,29 +30,41 @@ class FileWatcher:
     A folder that does not exist is waited for, at the nearest folder that does.
 
     Args:
-        triggers: The trigger of each job.
         fire: Starts a job.
         report: Receives the problem of each job, or "".
     """
 
-    def __init__(
-        self,
-        triggers: Mapping[str, FileTrigger],
-        fire: Callable[[str], None],
-        report: Callable[[str, str], None],
-    ) -> None:
-        self._triggers, self._fire, self._report = triggers, fire, report
+    def __init__(self, fire: Callable[[str], None], report: Callable[[str, str], None]) -> None:
+        self._fire, self._report = fire, report
+        self._triggers: Mapping[str, FileTrigger] = {}
         self._patterns: list[Pattern] = []
+        self._watched: dict[Path, tuple[int, tuple[int, int]]] = {}  # the watch, and the identity of the folder
+        self._wanted = set[Path]()  # the folders of the patterns when the watches were last updated
+        self._waiting: dict[str, tuple[asyncio.TimerHandle, float]] = {}  # with the time of the first event
+        self._changed = asyncio.Event()
+
+    def use_triggers(self, triggers: Mapping[str, FileTrigger]) -> None:
+        """Use other triggers from now on, without losing a file that is written meanwhile.
+
+        Args:
+            triggers: The trigger of each job.
+        """
+        if triggers == self._triggers:
+            return
+        for job in self._triggers.keys() - triggers.keys():
+            self._report(job, "")
+            if job in self._waiting:
+                self._waiting.pop(job)[0].cancel()
+        self._triggers, self._patterns = triggers, []
         for job, trigger in triggers.items():
             paths = [Path(path).expanduser() for path in trigger.path or ()]
             self._patterns += [(job, path.parent, path.name) for path in paths]
-        self._watched: dict[Path, tuple[int, tuple[int, int]]] = {}  # the watch, and the identity of the folder
-        self._waiting: dict[str, tuple[asyncio.TimerHandle, float]] = {}  # with the time of the first event
-        self._changed = asyncio.Event()
+        self._changed.set()
 
     async def run(self) -> None:
         """Watch until it is cancelled. Raises OSError if the kernel has no inotify left."""
         kernel, loop = Inotify(), asyncio.get_running_loop()
+        self._watched, self._wanted = {}, set()
         try:
             self._report("", "")
             await asyncio.to_thread(self._update_watches, kernel)
@@ -73,6 +85,7 @@ class FileWatcher:
             kernel.close()
             for timer, _ in self._waiting.values():
                 timer.cancel()
+            self._waiting.clear()
 
     def _read(self, kernel: Inotify) -> None:
         folders = {watch: folder for folder, (watch, _) in self._watched.items()}
@@ -98,6 +111,8 @@ class FileWatcher:
 
     def _note(self, job: str) -> None:
         """Start `job` when its files have not changed for its debounce time."""
+        if job not in self._triggers:  # it was removed while its folders were read
+            return
         loop, delay = asyncio.get_running_loop(), self._triggers[job].debounce.total_seconds()
         now, first = loop.time(), loop.time()
         if job in self._waiting:
@@ -116,9 +131,10 @@ class FileWatcher:
         Returns:
             The jobs with files in folders that have appeared since the last time.
         """
-        is_first, appeared, problems = not self._watched, set[Path](), dict.fromkeys(self._triggers, "")
+        triggers, patterns = self._triggers, self._patterns
+        appeared, problems = set[Path](), dict.fromkeys(triggers, "")
         wanted = set[Path]()
-        for job, folder, _ in self._patterns:
+        for job, folder, _ in patterns:
             before = self._watched.get(folder)
             try:
                 wanted.add(self._watch_nearest(kernel, folder))
@@ -132,7 +148,8 @@ class FileWatcher:
             del self._watched[folder]
         for job, problem in problems.items():
             self._report(job, problem)
-        new = [each for each in self._patterns if each[1] in appeared and not is_first]
+        new = [each for each in patterns if each[1] in appeared & self._wanted]  # those that were waited for
+        self._wanted = {folder for _, folder, _ in patterns}
         return {job for job, _, _ in self._existing_files(new)}
 
     def _watch_nearest(self, kernel: Inotify, folder: Path) -> Path:

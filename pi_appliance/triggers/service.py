@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
@@ -24,6 +24,9 @@ from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock
 from pi_appliance.triggers.tasks import end_tasks
+
+if TYPE_CHECKING:
+    from pi_appliance.triggers.files import FileWatcher
 
 _log = logging.getLogger(__name__)
 _MIN_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)  # between attempts
@@ -67,6 +70,7 @@ class TriggerService:
         self._services, self._call, self._find_problems = Services(daemon, clock.now), call, find_problems
         self._changed = asyncio.Event()
         self._sources: dict[Trigger, _Running] = {}
+        self._files: FileWatcher | None = None
         self._problems: dict[tuple[str, Trigger], str] = {}
         self._starting: dict[str, asyncio.Task[None]] = {}
 
@@ -119,10 +123,13 @@ class TriggerService:
         jobs = config.jobs.values()
         files = {job.name: job.triggers.file for job in jobs if job.triggers.file.path}
         if files:
-            from pi_appliance.triggers.files import FileWatcher  # noqa: PLC0415 - only where it is used
+            if self._files is None:
+                from pi_appliance.triggers.files import FileWatcher  # noqa: PLC0415 - only where it is used
 
-            fire, report = self._for(Trigger.FILE)
-            yield Trigger.FILE, (tuple(files.items()), lambda: FileWatcher(files, fire, report))
+                self._files = FileWatcher(*self._for(Trigger.FILE))
+            watcher = self._files
+            watcher.use_triggers(files)  # it is not restarted, because a file that is written meanwhile would be missed
+            yield Trigger.FILE, (True, lambda: watcher)
         buttons = {job.name: job.triggers.button for job in jobs if job.triggers.button.pin is not None}
         if buttons:
             from pi_appliance.triggers.buttons import Buttons  # noqa: PLC0415

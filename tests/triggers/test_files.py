@@ -84,6 +84,10 @@ def test_a_changed_configuration_is_used(installation: Installation, daemon: Up)
     (installation.folder / "in box/new.csv").touch()
     (installation.folder / "in box/new.xml").touch()
     count(installation, "inbox", 1)
+    (installation.folder / "in box/just before.txt").touch()  # the job waits a second for more files
+    installation.write(JOBS.format(folder=installation.folder).replace("later", "afterwards"), QUIET)
+    assert installation.run("reload").returncode == 0
+    count(installation, "slow", 1)
     installation.write("inbox: {kind: command, with: {run: ['true']}}", QUIET)
     assert installation.run("reload").returncode == 0
     wait_until(lambda: inotify_watches(daemon) == 0)
