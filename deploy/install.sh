@@ -145,7 +145,7 @@ TEXT
 start_service() {
     systemctl daemon-reload
     systemctl enable --quiet pi-appliance.service pi-appliance-usb.service pi-appliance-usb.path
-    systemctl enable --quiet --now pi-appliance-update.path
+    systemctl enable --quiet --now pi-appliance-update.path pi-appliance-sound.path
     watch_usb_drives
     systemctl reset-failed pi-appliance.service 2>/dev/null || true # forget crashes of the previous release
     # Type=notify: this waits until the daemon is ready or has failed.
@@ -167,6 +167,11 @@ start_service() {
     die "the new release does not start, see above; $previous runs again"
 }
 
+# Whether there is an mpd, or another program at its port, 6600 (19C8), which the mpd of Debian would take.
+has_player() {
+    command -v mpd >/dev/null 2>&1 || cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':19C8 [0-9A-F:]* 0A '
+}
+
 # Debian's mpd may be installed without being started. An mpd that the owner masked, or has elsewhere, is left alone.
 needs_mpd() {
     [ -n "$music" ] || return 1
@@ -180,6 +185,17 @@ needs_mpd() {
 
 start_mpd() {
     systemctl enable --quiet --now mpd.service || say "mpd does not start, so there is no music yet: systemctl status mpd"
+}
+
+# Debian's music folder belongs to root. Let the user who installs copy music into it, unless somebody arranged it.
+is_closed_music() {
+    [ -n "$music" ] && [ "$(stat -c %u:%g:%a "$music_dir" 2>/dev/null)" = 0:0:755 ] && [ ! -L "$music_dir" ] &&
+        [ -z "$(find "$music_dir" -xdev -mindepth 1 ! -user root -print -quit)" ]
+}
+
+open_music() {
+    chown "$music_owner:$user" "$music_dir"
+    chmod 2775 "$music_dir" # what is copied there belongs to the group, too
 }
 
 want_music() {
@@ -207,7 +223,7 @@ if [ -z "$root" ]; then
     ask "install pi-appliance as a service of this machine${music:+, with mpd for music and espeak-ng for announcements}"
     [ $# = 0 ] || step "install the packages $*" -- install_packages "$@"
     # shellcheck disable=SC2046 # a list of words
-    set -- $([ -z "$music" ] || missing_packages mpd espeak-ng)
+    set -- $([ -z "$music" ] || missing_packages $(has_player || echo mpd) espeak-ng)
     [ $# = 0 ] || step "install the packages $*, for music and announcements" -- want_music "$@"
     make_user
 fi
@@ -237,7 +253,7 @@ keep_to_the_user
 place "$clone/systemd/pi-appliance-failure@.service" "$failure_unit" 644
 place "$clone/systemd/pi-appliance.service" "$unit" 644
 place "$clone/systemd/pi-appliance-kernels.service" "$kernels_unit" 644
-for name in $usb_units $update_units; do
+for name in $usb_units $sound_units $update_units; do
     place "$clone/systemd/$name" "${unit%/*}/$name" 644
 done
 place "$clone/systemd/${usb_rule##*/}" "$usb_rule" 644
@@ -246,12 +262,16 @@ place "$clone/systemd/${power_rule##*/}" "$power_rule" 644
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
 {
     printf '%s\n' "$command" "$unit" "$failure_unit" "$kernels_unit" "$usb_rule" "$power_rule" "$cron"
-    printf "${unit%/*}/%s\n" $usb_units $update_units
+    printf "${unit%/*}/%s\n" $usb_units $sound_units $update_units
 } >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644
 
 if [ -z "$root" ]; then
     ! needs_mpd || step "start mpd, the music player, now and at each boot" -- start_mpd
+    music_owner=$(id -un "${SUDO_USER:-root}" 2>/dev/null || echo root)
+    if is_closed_music || { [ -n "$dry" ] && [ -n "$music" ] && ! has_player; }; then # mpd would be installed
+        step "let $music_owner and the group $user put music into $music_dir" -- open_music
+    fi
     if [ "$changes" != 0 ] || ! systemctl is-active --quiet pi-appliance.service; then
         step "start the service and wait until it is ready" -- start_service
     fi

@@ -38,7 +38,7 @@ if [ -z "$root" ]; then
     ask "remove pi-appliance${purge:+ with its configuration and history}"
     if [ -z "$dry" ] && [ -e "$unit" ] && [ -d /run/systemd/system ]; then
         systemctl disable --quiet --now pi-appliance.service
-        systemctl disable --quiet --now pi-appliance-kernels.service pi-appliance-update.path 2>/dev/null || true
+        systemctl disable --quiet --now pi-appliance-kernels.service pi-appliance-update.path pi-appliance-sound.path 2>/dev/null || true
         systemctl disable --quiet --now pi-appliance-usb.path pi-appliance-usb.service 2>/dev/null || true
         systemctl stop 'pi-appliance-usb@*.service' # unmounts the drives
     fi

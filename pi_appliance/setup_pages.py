@@ -24,7 +24,8 @@ from pi_appliance.config import editing
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
-from pi_appliance.music.alarms import service
+from pi_appliance.music import sound_cards
+from pi_appliance.music.alarms import api as alarms_api
 from pi_appliance.music.alarms.announce import CHIME
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.limited_player import max_volume
@@ -36,6 +37,7 @@ from pi_appliance.web.security import SETUP, address_of
 
 _NAME, _ZONE, _MUSIC, _DONE = (f"{SETUP}/{step}" for step in ("name", "time-zone", "music", "done"))
 _FIRST_VOLUME = 30  # of the test sound, at most: nobody knows yet how loud that is
+_SOUND_TIME = 6  # seconds; a device that does not open fails within them, while the chime sounds for 7
 _PLAYER_TIMEOUT = 3.0  # seconds
 
 
@@ -177,7 +179,8 @@ class SetupPages:
             if volume is None:
                 raise InvalidOption("the volume is a number from 0 to 100")
             await (await self._services.daemon.hub.player()).set_volume(volume)
-            sound = service.announce(self._services.appliance, now=self._services.now(), source=CHIME)
+            sound = {"text": None, "source": CHIME, "volume": None, "wait": _SOUND_TIME}
+            await alarms_api.announce(self._services, sound)
         except ApplianceError as error:
             return self._music_page(error=_sentence(error))
         self._services.daemon.start_request(sound)
@@ -192,6 +195,7 @@ class SetupPages:
             422 if error else 200,
             player=config.player,
             is_reached=hub.state is not None and not hub.uses_fallback,
+            sound_cards=sound_cards.describe_for_page(),
             reason=hub.error,
             mpd_is_missing=shutil.which("mpd") is None,
             volume=min(_FIRST_VOLUME if played is None else played, limit),

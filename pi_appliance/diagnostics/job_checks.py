@@ -25,8 +25,9 @@ from pi_appliance.diagnostics.context import (
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
+from pi_appliance.music.music_folder import has_local_player
 from pi_appliance.music.player_hub import open_player
-from pi_appliance.music.sound_cards import chosen_card, list_cards
+from pi_appliance.music.sound_cards import SET_BY_HAND, chosen_card, command_for, is_set_by_hand, list_cards
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase
@@ -373,8 +374,7 @@ _PLAYER_TIMEOUT = 3.0  # seconds
 def check_sound_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check that there is a sound card, if the player of this machine plays."""
     name, config = "sound card", context.config
-    address = getattr(config.player.options, "address", "") if config and config.player else ""
-    if not address.startswith(("localhost", "127.", "/")):
+    if config is None or not has_local_player(config):
         yield skipped(name, "no player of this machine is configured")
         return
     cards = list_cards(context.root)
@@ -385,10 +385,10 @@ def check_sound_card(context: DiagnosticContext) -> Iterator[CheckResult]:
             "this machine has none that can play",
             "plug one in, or name it in /boot/firmware/config.txt; then: aplay -l",
         )
+    elif is_set_by_hand(context.root):
+        yield ok(name, SET_BY_HAND)
     elif chosen is not None and not any(card.is_default for card in cards):
-        yield warn(
-            name, f"/etc/asound.conf names {chosen}, which is not there", f"sudo pi-appliance music card {cards[0].id}"
-        )
+        yield warn(name, f"/etc/asound.conf names {chosen}, which is not there", command_for(cards[0]))
     else:
         names = ", ".join(f"{card.id}{' (plays)' if card.is_default else ''}" for card in cards)
         yield ok(name, names)

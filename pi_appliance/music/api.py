@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
-from pi_appliance.music import serializers
+from pi_appliance.music import serializers, sound_cards
 from pi_appliance.music.interface import Music, MusicServices
 from pi_appliance.music.model import (
     DEFAULT_PARTITION,
@@ -219,6 +219,31 @@ replay_gain = player_command(_set_replay_gain)
 async def list_outputs(services: MusicServices, _: Values) -> Any:
     """Return the outputs."""
     return [serializers.output(each) for each in await (await player_of(services)).list_outputs()]
+
+
+async def list_sound_cards(_: MusicServices, __: Values) -> Any:
+    """Return the sound cards of this machine that can play."""
+    return [asdict(each) for each in sound_cards.list_cards(sound_cards.machine_root())]
+
+
+async def use_sound_card(services: MusicServices, values: Values) -> Any:
+    """Let another sound card play, and wait until MPD, which starts again, is reached."""
+    hub = services.daemon.hub
+    was_reached = _is_reached(hub)
+    card = await sound_cards.request_card(values["id"], sound_cards.machine_root())
+    if was_reached and not _is_reached(hub):
+        hub.reconnect_now()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CHECK_TIMEOUT):
+                async for _ in hub.watch_changes():
+                    if _is_reached(hub):
+                        return asdict(card)
+        raise Unavailable(f"{card.id} is chosen, but MPD did not come back; see: systemctl status mpd")
+    return asdict(card)
+
+
+def _is_reached(hub: Music) -> bool:
+    return hub.state is not None and not hub.uses_fallback
 
 
 async def set_output(services: MusicServices, values: Values) -> Any:

@@ -8,7 +8,6 @@ import inspect
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 import unicodedata
@@ -121,9 +120,9 @@ def art(config: Path, track: str, target: str | None, as_json: bool) -> None:
 
 @music_command("card", "List the sound cards, or choose the one that plays.")
 @click.argument("name", default="")
-@click.option("--prefix", "root", default="/", type=click.Path(path_type=Path), hidden=True)  # for tests
+@click.option("--requested", is_flag=True, hidden=True)  # for systemd
 @json_option
-def card(config: Path, name: str, root: Path, as_json: bool) -> None:  # noqa: ARG001 - that of all commands
+def card(config: Path, name: str, requested: bool, as_json: bool) -> None:  # noqa: ARG001 - that of all commands
     """List the sound cards of this machine, or let NAME play. Choosing needs root.
 
     The choice is stored in /etc/asound.conf, for all programs that do not name a card themselves,
@@ -131,18 +130,20 @@ def card(config: Path, name: str, root: Path, as_json: bool) -> None:  # noqa: A
     """
     from pi_appliance.music import sound_cards  # noqa: PLC0415 - only here
 
-    if name:
-        chosen = sound_cards.choose_card(name, root)
-        if root == Path("/") and shutil.which("systemctl"):
-            subprocess.run(["systemctl", "try-restart", "mpd.service"], capture_output=True, check=False)
-        click.echo(f"{chosen.id} plays; hear it: pi-appliance music announce --source chime")
+    root = sound_cards.machine_root()
+    if name or requested:
+        chosen = sound_cards.choose_card(name, root) if name else sound_cards.choose_requested_card(root)
+        if chosen:
+            click.echo(f"{chosen.id} plays; hear it: pi-appliance music announce --source chime")
         return
     cards = sound_cards.list_cards(root)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in cards]))
-    else:
-        for line in sound_cards.describe_cards(cards) or ["this machine has no sound card that can play"]:
-            click.echo(line)
+        return
+    for line in sound_cards.describe_cards(cards) or ["this machine has no sound card that can play"]:
+        click.echo(line)
+    if sound_cards.is_set_by_hand(root):
+        click.echo(sound_cards.SET_BY_HAND)
 
 
 def complete_station(prefix: str) -> list[str]:

@@ -269,6 +269,27 @@ _OUTPUTS: Sequence[Operation] = (
     ),
 )
 
+_CARDS: Sequence[Operation] = (
+    Operation(
+        method="GET",
+        path="/sound/cards",
+        role=Role.CONTROL,
+        summary="List the sound cards of this machine that can play.",
+        handler=f"{_API}:list_sound_cards",
+        result="SoundCards",
+    ),
+    Operation(
+        path="/sound/cards/{id}/use",
+        role=Role.CONTROL,
+        summary="Let another sound card play. MPD starts again.",
+        handler=f"{_API}:use_sound_card",
+        arguments=(text("id", "the id of the card", 60, required=True),),
+        result="SoundCard",
+        done="{id} plays",
+        example={"id": "DAC"},
+    ),
+)
+
 _PARTITIONS: Sequence[Operation] = (
     Operation(
         command="music partitions list",
@@ -381,4 +402,4 @@ _RATINGS: Sequence[Operation] = (
     ),
 )
 
-OPERATIONS: Sequence[Operation] = (*_PLAYER, *_OUTPUTS, *_PARTITIONS, *_RATINGS)
+OPERATIONS: Sequence[Operation] = (*_PLAYER, *_OUTPUTS, *_CARDS, *_PARTITIONS, *_RATINGS)

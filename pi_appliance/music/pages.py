@@ -11,11 +11,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
+from pi_appliance.music import sound_cards
+from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
+from pi_appliance.music.music_folder import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player
-from pi_appliance.music.sound_cards import list_cards
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Role
 from pi_appliance.web.pages import Pages
@@ -100,6 +102,7 @@ class MusicPages:
             whole=whole,
             cover=first.track.uri if first and first.track and whole and whole.kind is EntryType.ALBUM else "",
             favourites=await self._favourites_of(player, tracks),
+            music_folder=self._music_folder() if by == "folder" and not path else None,
         )
 
     async def playlists(self, request: Request) -> Response:
@@ -172,7 +175,9 @@ class MusicPages:
             stats=await player.library_stats() if Capability.TAGS in capabilities else None,
             unsupported=[each.description for each in Capability if each not in {*capabilities, *_NOT_MISSED}],
             usb_drives=usb_drives,
-            cards=list_cards(),
+            music_folder=self._music_folder(),
+            sound_cards=sound_cards.describe_for_page(),
+            can_announce=bool(jobs_with_action(self._services.appliance, ANNOUNCE)),
             drawn=drawn,
         )
 
@@ -193,6 +198,9 @@ class MusicPages:
             return frozenset()
         ratings = await player.ratings(uris)
         return frozenset(uri for uri, rating in ratings.items() if rating.favourite)
+
+    def _music_folder(self) -> MusicFolder | None:
+        return find_music_folder(self._services.appliance.config, sound_cards.machine_root())
 
     async def _player(self) -> Player:
         return await self._services.daemon.hub.player()

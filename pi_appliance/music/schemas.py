@@ -17,6 +17,7 @@ from pi_appliance.json_schema import (
     reference,
 )
 from pi_appliance.music.model import AddResult, Capability, Entry, LibraryStats, PlayerState, Station, Track
+from pi_appliance.music.sound_cards import SoundCard
 from pi_appliance.music.usb.drives import UsbDrive
 
 _TRACK = properties_of(
@@ -161,6 +162,8 @@ SCHEMAS: Mapping[str, Schema] = {
         }
     ),
     "RunRequest": object_of({"request": WHOLE, "job": TEXT, "run_at": INSTANT}),
+    "SoundCard": object_of(properties_of(SoundCard, {"id": "of ALSA", "kind": "HDMI, USB, headphones, or empty"})),
+    "SoundCards": list_of(reference("SoundCard")),
     "UsbDrive": object_of(_USB_DRIVE),
     "UsbDrives": list_of(reference("UsbDrive")),
 }

@@ -48,7 +48,7 @@ GUESTS = {
     *(f"GET /player/{name}" for name in ("favourites", "stats", "update", "picture", "playlists", "playlists/{name}")),
     *("GET /player/capabilities", "GET /player/ratings", "GET /stations", "POST /player/queue/add"),
 }
-CONTROLLED = ("/player", "/alarms", "/sleep", "/announce", "/stations", "/usb")
+CONTROLLED = ("/player", "/alarms", "/sleep", "/announce", "/sound/cards", "/stations", "/usb")
 OTHERS = (Role.LISTEN, Role.GUEST, Role.CONTROL)
 
 

@@ -479,6 +479,8 @@ def test_a_missing_sound_card_is_reported(machine: Machine) -> None:
     only(machine.look("sound card"), OK, "Headphones (plays)")
     machine.put("etc/asound.conf", "defaults.pcm.card DAC\n")
     only(machine.look("sound card"), WARN, "names DAC, which is not there", "sudo pi-appliance music card Headphones")
+    machine.put("etc/asound.conf", "pcm.!default { type hw card 0 }\n")
+    only(machine.look("sound card"), OK, "set by hand")
 
 
 def test_the_integrity_of_the_history_is_checked(machine: Machine) -> None:

@@ -101,6 +101,7 @@ NOES = {
     **{("POST", f"/posts/{{post}}/{x}"): 404 for x in ("resolve", "resend", "drop")},
     ("POST", "/networks/{network}/login"): 409,  # it needs no secrets
     ("POST", "/player/check"): 503,
+    ("POST", "/sound/cards/{id}/use"): 404,  # there is no sound card
     ("DELETE", "/alarms/{job}"): 409,  # it rings
     ("POST", "/config/history/{name}"): 404,
     ("POST", "/system/backups/{name}/restore"): 404,

@@ -8,7 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
-from pi_appliance.storage.queues import RunRequestStore
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.queues import RunRequest
+from pi_appliance.system import clock
 from tests.installation import Installation
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
@@ -149,12 +151,24 @@ def test_the_test_sound_is_an_announcement_within_the_limits(config: Path, new: 
     new.ask("/setup/name", "name=Kitchen")  # reads the file again
     page = new.ask("/setup/music").text
     assert 'max="50" value="30"' in page, "the first sound is not loud"
+    sounds: list[RunRequest] = []
+
+    def run(request: RunRequest) -> None:
+        store, now = new.daemon.appliance.store, clock.now()
+        number, _ = store.start_run(
+            job=request.job, kind="music", trigger=Trigger.MANUAL, due=request.slot_name, now=now
+        )
+        store.finish_run(number, Outcome.FAILED if sounds else Outcome.SUCCEEDED, "no such card", now=now)
+        sounds.append(request)
+
+    new.daemon.start_request = run  # type: ignore[method-assign]
     assert new.ask("/setup/sound", "volume=20").headers["location"] == "/setup/music?played=20"
     assert 'max="50" value="20"' in new.ask("/setup/music?played=20").text
     assert new.ask("/setup/sound", "volume=101").status == 422
     assert new.player.now.volume == 20
-    (request,) = RunRequestStore(new.daemon.appliance.store).pending()
-    assert (request.job, request.arguments["source"]) == ("announce", "chime")
+    assert [(each.job, each.arguments["source"]) for each in sounds] == [("announce", "chime")]
+    failed = new.ask("/setup/sound", "volume=20")
+    assert (failed.status, "no such card" in failed.text, "A chime plays" in failed.text) == (422, True, False)
     new.daemon.hub.list_player, new.daemon.hub.error = None, "nothing listens at localhost:6600; start it"
     page = new.ask("/setup/music").text
     assert "nothing listens at localhost:6600; start it" in page

@@ -16,6 +16,14 @@ from pi_appliance.storage.model import Result
 
 TTS_PROGRAMS = ("espeak-ng", "pico2wave", "flite")
 TTS_HINT = "install one: sudo apt install espeak-ng"
+CANNOT_SPEAK = "no program that can speak is installed"
+
+
+def can_speak() -> bool:
+    """Return whether a text can be spoken on this machine."""
+    return any(shutil.which(name) for name in TTS_PROGRAMS)
+
+
 Problems = list[tuple[tuple[str | int, ...], str, str]]
 """Key path, message and hint of each problem."""
 
@@ -85,8 +93,8 @@ class Options:
     def warnings(self) -> Problems:
         """Return the problems that a run on this machine would have."""
         speaks = self.text is not None or (self.action is Action.ANNOUNCE and self.source is None)
-        if speaks and not any(shutil.which(name) for name in TTS_PROGRAMS):
-            return [(("text",), "no program that can speak is installed", TTS_HINT)]
+        if speaks and not can_speak():
+            return [(("text",), CANNOT_SPEAK, TTS_HINT)]
         return []
 
     def _misplaced_keys(self) -> Problems:
@@ -216,6 +224,8 @@ def run_options(options: Options) -> Sequence[str]:
 def missing_for_run(options: Options) -> str:
     """Return what a run would lack, '' for nothing."""
     is_silent = options.action is Action.ANNOUNCE and not (options.text or options.source)
+    if options.text is not None and not can_speak():
+        return f"{CANNOT_SPEAK}; {TTS_HINT}"
     return "nothing to announce; give a text or a source" if is_silent else ""
 
 

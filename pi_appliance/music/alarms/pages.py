@@ -14,6 +14,7 @@ from pi_appliance.config import units
 from pi_appliance.config.units import EVERY_DAY
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, can_speak
 from pi_appliance.music.alarms.service import Alarm
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import describe_text
@@ -143,6 +144,7 @@ class AlarmPages:
                 for job in service.jobs_with_action(appliance, action)
             ],
             can_announce=bool(service.jobs_with_action(appliance, service.ANNOUNCE)),
+            cannot_speak="" if can_speak() else f"{CANNOT_SPEAK}; {TTS_HINT}",
             announced="announced" in request.query_params,
         )
 

@@ -16,7 +16,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms.chime import MIME
 from pi_appliance.music.alarms.fade import amplitude
-from pi_appliance.music.alarms.music_job import TTS_HINT, TTS_PROGRAMS
+from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, TTS_PROGRAMS
 
 _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation; the kernel picks our address for it
 _RANGE_HEADER = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
@@ -135,7 +135,7 @@ async def synthesize(text: str) -> bytes:
     """
     name = next((each for each in TTS_PROGRAMS if shutil.which(each)), None)
     if name is None:
-        raise Refused(f"no program that can speak is installed; {TTS_HINT}")
+        raise Refused(f"{CANNOT_SPEAK}; {TTS_HINT}")
     text = text.encode("utf-8", "replace").decode().replace("\0", " ")  # lone surrogates, NUL bytes
     with tempfile.TemporaryDirectory() as folder:
         wav_path, text_path = Path(folder) / "speech.wav", Path(folder) / "text.txt"

@@ -36,6 +36,14 @@ _ACCENTED = (
 _PATTERNS = {letter: rf"[{letters}]\p{{M}}*" for letters in _ACCENTED for letter in letters}
 _DECODER_ERROR = re.compile(r"Failed to decode (?P<uri>.+?)(; (?P<reason>.+))?", re.DOTALL)
 _HTTP_STATUS = re.compile(r"returned error: (\d{3})")
+_ALSA_ERROR = re.compile(r'.*Failed to open ALSA device "(?P<device>[^"]*)": (?P<reason>.+)', re.DOTALL)
+# What the kernel and ALSA say, and the cause with the way out.
+_ALSA_CAUSES = (
+    ("busy", "another program uses it; stop that program"),
+    ("Permission denied", "MPD may not use it; run: sudo usermod --append --groups audio mpd; and start MPD again"),
+    ("524", "nothing is plugged into it; choose another sound card: pi-appliance music card"),  # HDMI without a screen
+    ("No such", "there is no such card; choose one that is there: pi-appliance music card"),
+)
 _NOT_MUSIC = re.compile(r"avformat|invalid data|unrecognized|unsupported|no decoder", re.IGNORECASE)
 _HINTS = {
     "Not playing": "play the queue or a station first",
@@ -79,8 +87,13 @@ def to_state(status: Mapping[str, str], song: Fields, replay_gain: str | None) -
 
 
 def explain_error(text: str) -> str:
-    """Return the error of a track in plain words; MPD's own words if they are not known."""
+    """Return the error of a track or device in plain words; MPD's own words if unknown."""
     text = hide_credentials(text)
+    if alsa := _ALSA_ERROR.fullmatch(text):
+        cause = next((cause for words, cause in _ALSA_CAUSES if words in alsa["reason"]), alsa["reason"])
+        return f"the sound device {alsa['device']} cannot be opened: {cause}"
+    if "JACK server" in text:  # Debian's MPD tries it last, when there is no card
+        return "this machine has no sound card that MPD can use; plug one in, and see: pi-appliance music card"
     match = _DECODER_ERROR.fullmatch(text)
     if match is None:
         return text

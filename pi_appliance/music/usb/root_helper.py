@@ -19,7 +19,7 @@ from pathlib import Path
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.usb import mounted
 from pi_appliance.music.usb.mounted import UNMOUNTED_TARGET
-from pi_appliance.system import files, machine
+from pi_appliance.system import files, machine, root_requests
 
 # Read-only, without programs, devices or links to other paths.
 _SAFE = "ro,nosuid,nodev,noexec"
@@ -33,7 +33,6 @@ _MOUNT_OPTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
     **{kind: [(kind, f"{_NO_LINKS},errors=remount-ro")] for kind in ("ext2", "ext3", "ext4")},
 }
 _PROGRAM_TIMEOUT = 60  # seconds; a dirty file system may be checked first
-_MAX_REQUEST = 1024  # bytes
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -98,7 +97,8 @@ def cleanup(folder: Path, paths: Paths) -> list[str]:
 
     Return the changed drives.
     """
-    name = _read_request(paths.request)
+    with root_requests.read_request(paths.request) as name:
+        pass  # it is deleted before the drive is unmounted: the next request may follow at once
     changed = remove(name, folder, paths) if name else []
     mounted_at = {mount.folder for mount in _drive_mounts(paths)}
     for link in folder.iterdir() if folder.is_dir() else ():
@@ -248,28 +248,6 @@ def _load_known(paths: Paths) -> dict[str, str]:
 def _save_known(paths: Paths, known: Mapping[str, str]) -> None:
     paths.known.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     files.write_file(paths.known, json.dumps(known, ensure_ascii=False, indent=1).encode(), mode=0o644)
-
-
-def _read_request(request: Path) -> str:
-    """Return the drive name in the file `request`, and delete the file.
-
-    The folder belongs to the service, which is not trusted here: links are not followed, only a
-    file is read.
-    """
-    try:
-        folder = os.open(request.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        number = os.open(request.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-        with os.fdopen(number, "rb") as file:
-            return file.read(_MAX_REQUEST).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(number).st_mode) else ""
-    except OSError:
-        return ""
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(request.name, dir_fd=folder)
-        os.close(folder)
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:

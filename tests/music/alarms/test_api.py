@@ -94,6 +94,18 @@ def test_an_announcement_is_taken(appliance):
     assert (answer.json["outcome"], answer.json["summary"].partition(";")[0]) == (None, "the announcement starts")
 
 
+def test_a_text_is_refused_before_the_music_fades_if_nothing_can_speak(appliance, tmp_path, monkeypatch):
+    page = appliance.ask("/music/alarms").text
+    monkeypatch.setenv("PATH", str(tmp_path))
+    answer = appliance.ask("/api/v1/announce", {"text": "dinner is ready", "wait": 0})
+    assert answer.status == 422
+    assert "no program that can speak is installed; install one: sudo apt install espeak-ng" in answer.json["error"]
+    assert requests(appliance).pending() == []
+    assert appliance.ask("/api/v1/announce", {"source": "chime", "wait": 0}).status == 202
+    warning = "A text cannot be announced: no program that can speak is installed"
+    assert (warning in page, warning in appliance.ask("/music/alarms").text) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("outcome", "status"), [(Outcome.SUCCEEDED, 202), (Outcome.FAILED, 409), (Outcome.UNCERTAIN, 502)]
 )

@@ -7,6 +7,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import LibraryFilter, PlaybackState, QueuePosition, SavedPlaylist, Source, Uri
+from pi_appliance.music.mpd.parsing import explain_error
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 from tests.music.mpd.mpd_helpers import EINS, ONE, ZWEI, ask
@@ -182,6 +183,38 @@ def test_a_station_plays_under_its_name(three: MpdServer) -> None:
         assert (state.playback, state.queue_length, state.error) == (PlaybackState.PLAYING, 1, "")
         assert added.name == three.mpc("playlist", "-f", "%title%") == "Rädio 二"
         three.mpc("stop")
+
+
+def test_a_sound_device_that_does_not_open_is_explained(tmp_path: Path) -> None:
+    output = 'auto_update "yes"\naudio_output {\n type "alsa"\n name "DAC"\n device "hw:31"\n}'
+
+    async def play_and_wait(player: Player) -> str:
+        await player.play(0)
+        async for _ in player.watch_changes():
+            if error := (await player.state()).error:
+                return error
+        raise AssertionError
+
+    with running_mpd(tmp_path, outputs=(), more=output) as server:
+        server.mpc("add", EINS)
+        said = ask(server, play_and_wait)
+    assert said.startswith("the sound device hw:31 cannot be opened: there is no such card; choose one that is there")
+
+
+@pytest.mark.parametrize(
+    ("reason", "way_out"),
+    [
+        ("Device or resource busy", "another program uses it"),
+        ("Permission denied", "MPD may not use it; run: sudo usermod --append --groups audio mpd"),
+        ("Unknown error 524", "nothing is plugged into it"),
+        ("Input/output error", "Input/output error"),
+    ],
+)
+def test_each_cause_of_a_closed_device_has_its_way_out(reason: str, way_out: str) -> None:
+    said = f'Failed to open "DAC" (alsa); Failed to open ALSA device "default": {reason}'
+    assert explain_error(said).startswith(f"the sound device default cannot be opened: {way_out}")
+    jack = 'Failed to enable output "default detected output" (jack); Failed to connect to JACK server, status=17'
+    assert explain_error(jack).startswith("this machine has no sound card that MPD can use")
 
 
 @pytest.mark.parametrize("owner", ["", "me:secret@"], ids=["open", "with a password"])
