@@ -61,6 +61,7 @@ if [ -n "$purge" ]; then
 fi
 if [ -z "$root" ] && [ -z "$dry" ] && [ -d /run/systemd/system ]; then
     systemctl daemon-reload
+    [ ! -d "$usb_mounts" ] || find "$usb_mounts" -xdev -depth -type d -empty -delete
     ! command -v udevadm >/dev/null 2>&1 || udevadm control --reload
 fi
 
