@@ -50,11 +50,13 @@ class Client:
         self.number, self.random = number, Random(number)
         self.told: dict[str, str] = {}
         self.reached = self.heard = 0.0  # when MPD answered last, and when it last told of a change
+        self.doing = ""
 
     async def act(self) -> None:
         """Act repeatedly, with other queries in between."""
         while True:
             uri = f"http://127.0.0.1:9/{self.number}/{len(self.told)}"
+            self.doing = "add"
             try:
                 await self.player.add_to_playlist(LOG, Uri(uri=uri))
                 self.told[uri], self.reached = "done", time.monotonic()
@@ -62,8 +64,10 @@ class Client:
                 self.told[uri] = "not done"
             except Uncertain:
                 self.told[uri] = "perhaps done"
+            question = self.random.randrange(len(ELSE))
+            self.doing = f"question {question}"
             with contextlib.suppress(Unavailable, Uncertain, Refused):
-                await self.random.choice(ELSE)(self.player)
+                await ELSE[question](self.player)
             await asyncio.sleep(0.01)  # ten that never rest would keep an MPD that has just come from its work
 
     async def listen(self) -> None:
@@ -75,10 +79,12 @@ class Client:
             await asyncio.sleep(0.02)
 
 
-async def _all(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(BACK):
-        while not true():
-            await asyncio.sleep(0.01)
+async def _all(clients: list[Client], true: Callable[[Client], bool]) -> None:
+    start = time.monotonic()
+    while waiting := [each for each in clients if not true(each)]:
+        said = ", ".join(f"client {each.number}: {each.doing}" for each in waiting)
+        assert time.monotonic() - start < BACK, f"not back after {BACK} s: {said}"
+        await asyncio.sleep(0.01)
 
 
 async def _killed(server: MpdServer, clients: list[Client], moment: float) -> float:
@@ -87,10 +93,10 @@ async def _killed(server: MpdServer, clients: list[Client], moment: float) -> fl
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
     began = time.monotonic()
-    await _all(lambda: all(client.reached > began for client in clients))
+    await _all(clients, lambda client: client.reached > began)
     again = time.monotonic()
     await asyncio.to_thread(server.mpc, "crossfade", str(int(moment * 1e4) % 30 + 1))
-    await _all(lambda: all(client.heard > again for client in clients))
+    await _all(clients, lambda client: client.heard > again)
     return again - began
 
 
