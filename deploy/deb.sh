@@ -96,7 +96,8 @@ for name in pi-appliance.service pi-appliance-failure@.service $usb_units $sound
     cp "$site/pi_appliance/units/$name" "$units"
 done
 cp "$site/pi_appliance/units/${usb_rule##*/}" "$root/usr/lib/udev/rules.d"
-cp "$site/pi_appliance/units/${power_rule##*/}" "$root/usr/share/polkit-1/rules.d"
+cp "$site/pi_appliance/units/${power_rule##*/}" "$site/pi_appliance/units/${network_rule##*/}" \
+    "$root/usr/share/polkit-1/rules.d"
 mkdir "$lib/deploy"
 cp "$clone/deploy/lib.sh" "$clone/deploy/places.sh" "$clone/deploy/steps.sh" "$lib/deploy"
 ln -s "${site#"$lib/"}/pi_appliance/starter" "$lib/config" # for the steps of the installation

@@ -258,20 +258,21 @@ for name in $usb_units $sound_units $update_units; do
 done
 place "$clone/systemd/${usb_rule##*/}" "$usb_rule" 644
 place "$clone/systemd/${power_rule##*/}" "$power_rule" 644
+place "$clone/systemd/${network_rule##*/}" "$network_rule" 644
 [ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
 {
-    printf '%s\n' "$command" "$unit" "$failure_unit" "$kernels_unit" "$usb_rule" "$power_rule" "$cron"
+    printf '%s\n' "$command" "$unit" "$failure_unit" "$kernels_unit" "$usb_rule" "$power_rule" "$network_rule" "$cron"
     printf "${unit%/*}/%s\n" $usb_units $sound_units $update_units
 } >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644
 
 if [ -z "$root" ]; then
-    ! needs_mpd || step "start mpd, the music player, now and at each boot" -- start_mpd
     music_owner=$(id -un "${SUDO_USER:-root}" 2>/dev/null || echo root)
     if is_closed_music || { [ -n "$dry" ] && [ -n "$music" ] && ! has_player; }; then # mpd would be installed
         step "let $music_owner and the group $user put music into $music_dir" -- open_music
     fi
+    ! needs_mpd || step "start mpd, the music player, now and at each boot" -- start_mpd
     if [ "$changes" != 0 ] || ! systemctl is-active --quiet pi-appliance.service; then
         step "start the service and wait until it is ready" -- start_service
     fi

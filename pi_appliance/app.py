@@ -67,6 +67,8 @@ from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_
 from pi_appliance.web.security import METRICS, SecurityMiddleware
 from pi_appliance.web.static_files import StaticFiles
 from pi_appliance.web.visitor import owner_text
+from pi_appliance.wifi.api import SCHEMAS as WIFI_SCHEMAS
+from pi_appliance.wifi.pages import WifiPages
 
 SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
@@ -78,6 +80,7 @@ SCHEMAS: Mapping[str, Schema] = {
     **NOTIFIER_SCHEMAS,
     **SETTINGS_SCHEMAS,
     **MACHINE_SCHEMAS,
+    **WIFI_SCHEMAS,
 }
 """The schemas of all results, by their names."""
 
@@ -165,7 +168,8 @@ def build(
         assert isinstance(error, ApplianceError)
         is_public = isinstance(error, (InvalidOption, UnknownName, Refused))  # others may name files and servers
         sentence = str(error) if is_public else owner_text(str(error), "it is not available now; the owner can see why")
-        return respond(request, _STATUSES.get(type(error), 500), sentence, {})
+        status = next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 500)
+        return respond(request, status, sentence, {})
 
     def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -194,6 +198,7 @@ def build(
         *SettingsPages(services, pages).routes(),
         *SystemPages(services, pages).routes(),
         *UpdatePages(services, pages).routes(),
+        *WifiPages(services, pages).routes(),
         *SetupPages(services, daemon.authenticator, pages).routes(),
         *BackupPages(services, pages).routes(),
         *form_routes(every, services),

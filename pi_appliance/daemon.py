@@ -60,6 +60,8 @@ from pi_appliance.system.power import MachinePower
 from pi_appliance.system.systemd import ServiceNotifier
 from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
+from pi_appliance.wifi import hotspot
+from pi_appliance.wifi.service import WifiService
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
@@ -90,6 +92,7 @@ class Daemon:
         self.runs = ChildRuns(appliance.config.path, on_end=self._wakeup.set, appliance=lambda: self.appliance)
         self.hub = self._create_hub()
         self.update_checker = UpdateChecker(lambda: self.appliance.config, clock.now)
+        self.wifi = WifiService(lambda: self.appliance.config, self.say)
         self.usb_drives = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
         devices = Devices(appliance.config.state_dir / DEVICES_FILE, clock.now, self._today)
         self.authenticator = Authenticator(devices, clock.SystemClock().monotonic)
@@ -144,7 +147,7 @@ class Daemon:
         self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
         self.appliance.sweep()
         music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
-        parts = (self.usb_drives, self.update_checker, self.triggers)
+        parts = (self.usb_drives, self.update_checker, self.triggers, self.wifi)
         background = [asyncio.create_task(each.run()) for each in parts]
         clock_steps = ClockStepWatcher(self._wakeup.set)
         tasks: list[asyncio.Task[None]] = []
@@ -269,8 +272,14 @@ class Daemon:
     def _print_setup(self) -> None:
         """Print how to set up the appliance, if it is new. The code is not kept in the log."""
         if code := self.authenticator.setup_code:
+            config = self.appliance.config
+            with contextlib.suppress(ApplianceError):  # describe() then says why
+                if config.hotspot is not None:
+                    hotspot.ensure_password(config)
             with contextlib.suppress(OSError):
-                for line in describe_setup(self.appliance.config.web, code, with_picture=sys.stdout.isatty()):
+                for line in describe_setup(config.web, code, with_picture=sys.stdout.isatty()):
+                    self._print_line(line)
+                for line in hotspot.describe(config, code):
                     self._print_line(line)
 
     async def _stop_services(self) -> None:
@@ -328,6 +337,7 @@ class Daemon:
                     await service.start(self)
         self._wakeup.set()
         self.usb_drives.wake()
+        self.wifi.hotspot.wake()
         self.triggers.reload()
         self.say("the configuration was read again")
         self._say_next_job()
@@ -383,7 +393,12 @@ class Daemon:
 
 def _player_secrets(known: Mapping[str, str], config: Config) -> dict[str, str]:
     """Return `known` without the secrets that the player does not use."""
-    others = {"WEB_PASSWORD", "MQTT_PASSWORD", *(job.triggers.webhook for job in config.jobs.values())}
+    others = {
+        "WEB_PASSWORD",
+        "MQTT_PASSWORD",
+        "HOTSPOT_PASSWORD",
+        *(job.triggers.webhook for job in config.jobs.values()),
+    }
     return {name: value for name, value in known.items() if name not in others}
 
 

@@ -24,7 +24,7 @@ MODULES = {
     "tweets": ("pi_appliance.posting.operations",),
     "networks": ("pi_appliance.posting.operations",),
     "notifiers": ("pi_appliance.notify.operations",),
-    "system": ("pi_appliance.maintenance.operations",),
+    "system": ("pi_appliance.maintenance.operations", "pi_appliance.wifi.operations"),
     "music": (
         "pi_appliance.music.operations",
         "pi_appliance.music.operations_library",

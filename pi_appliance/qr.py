@@ -15,6 +15,7 @@ from pi_appliance.config.model import Config, Web
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.system import files
 from pi_appliance.web.qr_code import addresses, code_as_lines, code_as_svg
+from pi_appliance.wifi import hotspot
 
 
 @click.command("qr", short_help="Show the address of the page as a QR code.")
@@ -27,6 +28,7 @@ def command(svg: Path | None, config: Path) -> None:
 
     The code contains only the address; the page asks for the password. Before the set-up, the
     address contains the one-time code of the set-up.
+    With a hot spot, its name and password are shown.
 
     \b
     Exit status:
@@ -36,11 +38,14 @@ def command(svg: Path | None, config: Path) -> None:
       75  this machine has no network address, or the file cannot be written
     """
     settings = load_config(config)
-    first, *others = addresses(settings.web)
-    if _needs_setup(settings):
-        code = _setup_code(settings)
-        first, *others = setup_addresses([first, *others], code)
+    code = _setup_code(settings) if _needs_setup(settings) else ""
+    if code:
         click.echo(f"This appliance is not set up yet. Its code is {code}")
+    for line in hotspot.describe(settings, code):
+        click.echo(line)
+    first, *others = addresses(settings.web)
+    if code:
+        first, *others = setup_addresses([first, *others], code)
     if find_spec("segno") is None:
         click.echo(first)
         raise Refused("segno is not installed; run: pip install segno")

@@ -183,7 +183,6 @@ class SetupPages:
             await alarms_api.announce(self._services, sound)
         except ApplianceError as error:
             return self._music_page(error=_sentence(error))
-        self._services.daemon.start_request(sound)
         return RedirectResponse(f"{_MUSIC}?played={volume}", 303)
 
     def _music_page(self, played: int | None = None, error: str = "") -> Response:
@@ -195,8 +194,8 @@ class SetupPages:
             422 if error else 200,
             player=config.player,
             is_reached=hub.state is not None and not hub.uses_fallback,
-            sound_cards=sound_cards.describe_for_page(),
             reason=hub.error,
+            sound_cards=sound_cards.describe_for_page(),
             mpd_is_missing=shutil.which("mpd") is None,
             volume=min(_FIRST_VOLUME if played is None else played, limit),
             limit=limit,
@@ -206,7 +205,7 @@ class SetupPages:
 
     async def show_done(self, _: Request) -> Response:
         """Return the last page."""
-        return self._pages.page("setup/done.html")
+        return self._pages.page("setup/done.html", hotspot_is_open=self._services.daemon.wifi.hotspot.is_open)
 
     async def finish(self, _: Request) -> Response:
         """End the set-up, and go to the first page."""

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
-FEATURES = {"posting", "music", "puzzles", "notify", "settings", "triggers"}
+FEATURES = {"posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
 SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),

@@ -28,7 +28,7 @@ COMMANDS = {
     "reload": ("pi_appliance.daemon_operations", "Read the configuration again."),
     "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
     "status": ("pi_appliance.daemon_operations", "Show the state of the appliance."),
-    "system": ("", "Show the machine; restart and shut it down."),
+    "system": ("pi_appliance.wifi.cli", "Show the machine and its Wi-Fi; restart and shut it down."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and list posts."),
     "up": ("pi_appliance.daemon", "Run the appliance: scheduler, player and page."),
     "update": ("pi_appliance.update_cli", "Install a newer release, or return to the previous one."),

@@ -19,6 +19,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused, Un
 from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.scheduling.schedule import Every
 from pi_appliance.system import files
+from pi_appliance.system.network import is_loopback_only
 
 
 def load_config(path: Path, text: str | None = None) -> Config:
@@ -69,7 +70,20 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
         if missing := secret_names.missing(part, secrets):
             right = f"run: pi-appliance networks login {name}"
             warnings.append(tree.problem(("networks", name), missing, right, at_key=True))
+    warnings += _hotspot_warnings(tree, config, secrets)
     return [*warnings, *notifier_warnings(tree, config, secrets), *trigger_warnings(tree, config, secrets)]
+
+
+def _hotspot_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield why the hot spot would not open, or not help, at the moment when it is needed."""
+    if config.hotspot is None:
+        return
+    if is_loopback_only(config.web.host):
+        wrong = f"no phone reaches the page over it: the page listens on {config.web.host}"
+        yield tree.problem(("hotspot",), wrong, "write host: 0.0.0.0 under web:", at_key=True)
+    if 0 < len(secrets.get("HOTSPOT_PASSWORD", "")) < secret_names.MIN_PASSWORD_LENGTH:
+        right = f"write {secret_names.MIN_PASSWORD_LENGTH} or more characters into secrets.env"
+        yield tree.problem(("hotspot",), "HOTSPOT_PASSWORD is too short, so it does not open", right, at_key=True)
 
 
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
@@ -134,6 +148,7 @@ def _checked_sections(config: Config | None) -> Iterator[tuple[str, Any]]:
     if config is not None:
         yield from (("web", config.web), ("mpd-proxy", config.mpd_proxy), ("retention", config.retention))
         yield from (("volume", config.volume), ("radio", config.radio), ("mqtt", config.mqtt))
+        yield ("hotspot", config.hotspot)
 
 
 def _plugin_options(

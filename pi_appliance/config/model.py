@@ -319,6 +319,19 @@ class Usb:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hotspot:
+    """The hot spot for the set-up. Its password is HOTSPOT_PASSWORD in secrets.env."""
+
+    name: Annotated[str, "the name of its Wi-Fi; without it, that of the appliance with: set-up"] = ""
+
+    def check(self) -> Issues:
+        """Return the problems of the values."""
+        if len(self.name.encode()) > 32 or not self.name.isprintable():
+            return [(("name",), f"{self.name!r} cannot be the name of a Wi-Fi", "write up to 32 letters")]
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackupFolder:
     """A further folder for backups, such as one on a USB drive."""
 
@@ -377,6 +390,9 @@ class Config:
     resume: Annotated[bool, "after a power cut, play on where it was"] = True
     usb: Annotated[Usb | None, "USB drives with music; without it, they are ignored"] = None
     discovery: Annotated[bool, "tell phones at home where the page and the MPD port are"] = True
+    hotspot: Annotated[
+        Hotspot | None, "a Wi-Fi of its own that opens whenever the machine has no network; without it, there is none"
+    ] = None
     mqtt: Annotated[Mqtt | None, "the MQTT broker, for triggers and Home Assistant"] = None
     networks: Annotated[Mapping[str, PluginConfig], "where posts go, by a name of your own"] = field(
         default_factory=dict

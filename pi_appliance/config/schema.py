@@ -18,6 +18,7 @@ from pi_appliance.config.model import (
     ClockConfig,
     Conditions,
     Config,
+    Hotspot,
     Job,
     MpdProxy,
     Notify,
@@ -107,6 +108,7 @@ def markdown_tables() -> str:
     sections: list[tuple[str, type]] = [
         *(("The file", Config), ("web", Web), ("mpd-proxy", MpdProxy), ("clock", ClockConfig)),
         *(("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)),
+        ("hotspot", Hotspot),
         *(
             ("retention", Retention),
             ("mqtt", Mqtt),

@@ -74,7 +74,7 @@ def _escape(text: str) -> str:
 
 NAME = "secrets.env"
 MIN_PASSWORD_LENGTH = 8  # characters of WEB_PASSWORD, if the network may guess
-KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD", "MQTT_PASSWORD")
+KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD", "MQTT_PASSWORD", "HOTSPOT_PASSWORD")
 """Secrets of the appliance itself. Networks, notifiers and pings name their own in the
 configuration.
 """

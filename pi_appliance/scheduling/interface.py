@@ -91,6 +91,10 @@ class RunningDaemon(Protocol):
         """Looks for newer releases: an `UpdateChecker` of maintenance/update_checker.py."""
 
     @property
+    def wifi(self) -> Any:
+        """Joins Wi-Fi networks: a `WifiService` of wifi/service.py."""
+
+    @property
     def triggers(self) -> Any:
         """Starts jobs by events: a `TriggerService` of triggers/service.py."""
 

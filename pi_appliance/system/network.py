@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 _SIOCGIFADDR = 0x8915
 _RTMGRP_IPV4_IFADDR = 0x10
+_ARP_COMPLETE = 0x02  # it has answered
 _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation (RFC 5737); nothing is sent to it
 
 
@@ -51,6 +52,18 @@ def _addresses_of(host: str) -> set[ipaddress.IPv4Address | ipaddress.IPv6Addres
     except (OSError, UnicodeError):
         return set()
     return {ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in answers}
+
+
+def has_route() -> bool:
+    """Return whether this machine has a way to other networks."""
+    return bool(_default_route_address())
+
+
+def neighbours() -> list[str]:
+    """Return the IPv4 addresses of the machines that the kernel has heard in its networks."""
+    with open("/proc/net/arp", encoding="ascii") as table:  # noqa: PTH123 - not a file on a disk
+        rows = [line.split() for line in table][1:]
+    return [row[0] for row in rows if int(row[2], 16) & _ARP_COMPLETE]
 
 
 class AddressWatcher:

@@ -17,13 +17,14 @@ UNITS = Path(__file__).parents[2] / "systemd"
 UNIT = UNITS / "pi-appliance.service"
 FAILURE = UNITS / "pi-appliance-failure@.service"
 USB = [UNITS / f"pi-appliance-usb{more}" for more in (".service", "@.service", ".path")]
+SOUND = [UNITS / f"pi-appliance-sound{more}" for more in (".service", ".path")]
 RULES = UNITS / "85-pi-appliance-usb.rules"
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 
 
 @needs_systemd
-@pytest.mark.parametrize("source", [UNIT, FAILURE, *USB], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("source", [UNIT, FAILURE, *USB, *SOUND], ids=lambda unit: unit.name)
 def test_systemd_accepts_every_unit(tmp_path: Path, source: Path) -> None:
     text = re.sub(r"^(Exec\w+)=(.*\\\n)*.*", r"\1=/bin/true", source.read_text(), flags=re.MULTILINE)
     unit = tmp_path / source.name.replace("@", "@a-unit")  # the programs it starts are not installed here
@@ -34,7 +35,7 @@ def test_systemd_accepts_every_unit(tmp_path: Path, source: Path) -> None:
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", [UNIT, FAILURE], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [UNIT, FAILURE, SOUND[0]], ids=lambda unit: unit.name)
 def test_the_exposure_of_a_unit_is_at_most_two_of_ten(unit: Path) -> None:
     asked = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
@@ -55,18 +56,35 @@ def test_a_requested_restart_is_clean_and_starts_it_again() -> None:
     assert {f"RestartForceExitStatus={RESTART_STATUS}", f"SuccessExitStatus={RESTART_STATUS}"} <= set(lines)
 
 
+LOGIN = "org.freedesktop.login1."
+NETWORK = "org.freedesktop.NetworkManager."
+RIGHTS = {
+    "power": (
+        [LOGIN + each for each in ("reboot", "power-off", "power-off-multiple-sessions")],
+        [LOGIN + "reboot-ignore-inhibit", LOGIN + "halt", "org.freedesktop.systemd1.manage-units"],
+    ),
+    "network": (
+        [NETWORK + each for each in ("network-control", "settings.modify.system", "wifi.scan", "wifi.share.protected")],
+        [
+            NETWORK + each
+            for each in ("wifi.share.open", "enable-disable-network", "settings.modify.hostname", "reload")
+        ],
+    ),
+}
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="node, which evaluates the rule like polkit, is not installed")
-def test_only_the_service_may_restart_the_machine_and_nothing_more() -> None:
-    rule = (UNITS / "10-pi-appliance-power.rules").read_text()
-    actions = [f"org.freedesktop.login1.{each}" for each in ("reboot", "power-off", "reboot-ignore-inhibit", "halt")]
-    actions += ["org.freedesktop.login1.power-off-multiple-sessions", "org.freedesktop.systemd1.manage-units"]
-    questions = f"{json.dumps(actions)}.map((id) => ['pi-appliance', 'pi'].map((user) => rule({{id}}, {{user}})))"
+@pytest.mark.parametrize("name", RIGHTS)
+def test_only_the_service_gets_the_rights_of_a_rule_and_no_others(name: str) -> None:
+    rule, (given, refused) = (UNITS / f"10-pi-appliance-{name}.rules").read_text(), RIGHTS[name]
+    questions = (
+        f"{json.dumps(given + refused)}.map((id) => ['pi-appliance', 'pi'].map((user) => rule({{id}}, {{user}})))"
+    )
     script = f"let rule; const polkit = {{Result: {{YES: 'yes'}}, addRule: (f) => {{rule = f}}}};\n{rule}\n"
     shown = subprocess.run(
         ["node", "-e", f"{script}console.log(JSON.stringify({questions}))"], capture_output=True, check=True
     )
-    yes, no = ["yes", None], [None, None]
-    assert json.loads(shown.stdout) == [yes, yes, no, no, yes, no]
+    assert json.loads(shown.stdout) == [["yes", None]] * len(given) + [[None, None]] * len(refused)
 
 
 def test_the_failure_unit_sends_the_end_of_the_journal(installation: Installation, tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from pi_appliance.system.clock import ClockState
 from pi_appliance.system.power import PowerAction
 from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
+from pi_appliance.wifi.network_manager import NetworkManager
+from pi_appliance.wifi.service import WifiService
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 
@@ -84,12 +86,14 @@ class FakeDaemon:
     config_error: Mapping[str, Any] | None = None
     update_checker: UpdateChecker = field(init=False)
     triggers: TriggerService = field(init=False)
+    wifi: WifiService = field(init=False)
 
     def __post_init__(self) -> None:
         here = self.appliance.config.state_dir
         places = UpdatePlaces(Installation(here / "opt"), here / "update.conf", here / "update")
         self.update_checker = UpdateChecker(lambda: self.appliance.config, lambda: self.started_at, places)
         self.triggers = TriggerService(self, None, list)
+        self.wifi = WifiService(lambda: self.appliance.config, lambda _: None, NetworkManager({"PATH": ""}))
         path = self.appliance.config.state_dir / "devices.json"
         devices = Devices(path, lambda: datetime.now(UTC), lambda: datetime.now(UTC).date())
         self.authenticator = Authenticator(devices, self.ticks)

@@ -26,14 +26,15 @@ async function ask(delay) {
   else setTimeout(ask, delay, Math.min(delay * 1.5, MAX_DELAY));
 }
 
-// While an update runs, its progress is loaded again; the appliance restarts in the middle of it.
-const update = document.getElementById("update");
-if (update?.querySelector("[data-running]")) setTimeout(showProgress, FIRST_DELAY);
+// While an update runs or a Wi-Fi is joined, the progress is loaded again, also if the appliance does not answer meanwhile.
+const going = document.querySelector("#update, #wifi");
+if (going?.querySelector("[data-running]")) setTimeout(showProgress, FIRST_DELAY);
 
 async function showProgress() {
-  const part = await fetchPart("/parts/update").catch(() => null);
-  if (part !== null) update.innerHTML = part;
-  if (part === null || update.querySelector("[data-running]")) setTimeout(showProgress, FIRST_DELAY);
+  const part = await fetchPart(`/parts/${going.id}`).catch(() => null);
+  if (part !== null) going.innerHTML = part;
+  if (part === null || going.querySelector("[data-running]")) setTimeout(showProgress, FIRST_DELAY);
+  else if (going.id === "wifi") location.reload();
 }
 
 const preparing = document.getElementById("preparing");

@@ -1,0 +1,249 @@
+"""The hot spot for the set-up: open while the machine has no network, closed when one is back.
+
+NetworkManager does not scan while a hot spot is open. So every few minutes, if nobody is connected
+to it, the hot spot closes for some seconds, in which NetworkManager connects to a network it knows.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets as randomness
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pi_appliance.config import secrets
+from pi_appliance.config.model import Config
+from pi_appliance.config.secret_writer import store_own_secret
+from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.system import network
+from pi_appliance.wifi.network_manager import Network, NetworkManager
+
+ADDRESS = "10.42.0.1"
+_PREFIX = "10.42.0."
+SECRET = "HOTSPOT_PASSWORD"  # noqa: S105 - its name
+_PROFILE = "6f2b7c1e-5d0a-4c53-9a57-706961707031"  # the UUID of its profile
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look like another
+_MAX_SSID = 32  # bytes
+_DISCARD = 9  # a port at which nobody listens
+_NO_DNSMASQ = "it gives no addresses without dnsmasq; type on the machine: sudo apt install dnsmasq-base"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times in seconds."""
+
+    patience: float = 60.0  # without a network until it opens
+    interval: float = 300.0  # between two looks for a known network, and after a failure
+    settle: float = 40.0  # that NetworkManager gets to find and join a known network
+    probe: float = 12.0  # after which the kernel has given up a phone that is away
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the kernel knows: the addresses of this machine, its way out, and who is connected."""
+
+    addresses: Callable[[], Sequence[str]] = network.local_addresses
+    has_route: Callable[[], bool] = network.has_route
+    neighbours: Callable[[], Sequence[str]] = network.neighbours
+
+
+class Hotspot:
+    """The hot spot of the daemon. `run` opens and closes it; `say` takes lines for the log."""
+
+    def __init__(
+        self,
+        config: Callable[[], Config],
+        manager: NetworkManager,
+        say: Callable[[str], None],
+        surroundings: Surroundings | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._config, self._manager, self._say = config, manager, say
+        self._around, self._timing = surroundings or Surroundings(), timing or Timing()
+        self._changed = asyncio.Event()
+        self._offline_since: float | None = None
+        self._next_look = 0.0  # on the monotonic clock; its own address wakes it, too
+        self._last_error = ""
+        self.lock = asyncio.Lock()
+        """Held by whoever uses the device, so that no hot spot opens while a network is joined."""
+        self.seen: Sequence[Network] = ()
+        """The networks in reach before it opened."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is open, as the kernel knows."""
+        return ADDRESS in self._around.addresses()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the owner has it in the configuration."""
+        return self._config().hotspot is not None
+
+    @property
+    def ssid(self) -> str:
+        """Its name."""
+        return hotspot_name(self._config())
+
+    def wake(self) -> None:
+        """Check again, because something has changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Open and close it, until cancelled. With a network, it waits for a word of the kernel."""
+        watcher = network.AddressWatcher(self._changed.set)
+        try:
+            while True:
+                self._changed.clear()
+                try:
+                    async with self.lock:
+                        wait = await self._check()
+                    self._last_error = ""
+                except ApplianceError as error:
+                    wait = self._timing.interval
+                    if str(error) != self._last_error:
+                        _log.warning("the hot spot cannot be used: %s", error)
+                    self._last_error = str(error)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._changed.wait()
+        finally:
+            watcher.close()
+
+    async def _check(self) -> float | None:
+        """Open or close it, and return the seconds to the next check; None waits for a change."""
+        if self.is_open:
+            return await self._check_open()
+        if not self.is_wanted or self._around.has_route():
+            self._offline_since = None
+            return None
+        now = time.monotonic()
+        self._offline_since = self._offline_since or now
+        if (rest := self._offline_since + self._timing.patience - now) > 0:
+            return rest
+        if await self._manager.has_network():  # one without a way to the internet
+            return None
+        await self.open()
+        return self._timing.interval
+
+    async def _check_open(self) -> float | None:
+        if not self.is_wanted or self._around.has_route():
+            await self.close()
+            return None
+        if (rest := self._next_look - time.monotonic()) > 0:
+            return rest
+        self._next_look = time.monotonic() + self._timing.interval
+        if not await self._manager.list_profiles() or await self._has_visitors():
+            return self._timing.interval
+        await self.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._timing.settle):
+                while not self._around.has_route():
+                    self._changed.clear()
+                    await self._changed.wait()
+        if await self._manager.has_network():
+            return None
+        await self.open()
+        return self._timing.interval
+
+    async def _has_visitors(self) -> bool:
+        """Return whether a device is connected: the kernel asks those that are sent something."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for address in (known := self._visitors()):
+                with contextlib.suppress(OSError):
+                    sender.sendto(b"", (address, _DISCARD))
+        if known:
+            await asyncio.sleep(self._timing.probe)
+        return bool(known and self._visitors())
+
+    def _visitors(self) -> list[str]:
+        return [each for each in self._around.neighbours() if each.startswith(_PREFIX)]
+
+    async def open(self) -> None:
+        """Open it. Raises ApplianceError, always without a password of 8 characters."""
+        require_reachable_page(self._config())
+        password = await asyncio.to_thread(ensure_password, self._config())
+        device = await self._manager.find_device()
+        with contextlib.suppress(ApplianceError):
+            self.seen = await self._manager.list_networks(device, rescan=True)
+        await self._delete()
+        await self._manager.add_hotspot(_PROFILE, self.ssid, ADDRESS)
+        try:
+            await self._manager.connect(_PROFILE, password)
+        except ApplianceError as error:
+            await self._delete()
+            if "Shared connection service" in str(error):
+                raise Refused(_NO_DNSMASQ) from None
+            raise
+        self._next_look = time.monotonic() + self._timing.interval
+        self._say(f"there is no network, so the hot spot {self.ssid} is open: {page_address(self._config(), ADDRESS)}")
+
+    async def close(self) -> None:
+        """Close it."""
+        await self._delete()
+        self._offline_since = None
+        self._say(f"the hot spot {self.ssid} is closed")
+
+    async def _delete(self) -> None:
+        with contextlib.suppress(ApplianceError):  # mostly, there is none
+            await self._manager.delete_profile(_PROFILE)
+
+
+def describe(config: Config, code: str = "") -> Iterator[str]:
+    """Yield how to reach the machine without a network, with the `code` of the set-up."""
+    if config.hotspot is None:
+        return
+    try:
+        password = require_password(config)
+    except ApplianceError as error:
+        yield f"The password of its hot spot cannot be shown: {error}"
+        return
+    address = f"{page_address(config, ADDRESS)}/" + (f"setup?code={code}" if code else "")
+    yield f"Without a network, its Wi-Fi is {hotspot_name(config)} with the password {password}; open {address}"
+
+
+def page_address(config: Config, host: str) -> str:
+    """Return the address of the page at `host`."""
+    return f"http://{host}" + ("" if config.web.port == 80 else f":{config.web.port}")
+
+
+def hotspot_name(config: Config) -> str:
+    """Return the name of the hot spot, by default that of the appliance."""
+    wanted = config.hotspot.name if config.hotspot else ""
+    name = wanted or f"{config.name or network.host_name()} set-up"
+    return name.encode()[:_MAX_SSID].decode("utf-8", "ignore")
+
+
+def find_password_problem(password: str) -> str:
+    """Return why `password` cannot protect a Wi-Fi network, or ""."""
+    is_plain = password.isascii() and password.isprintable()
+    return "" if is_plain and 8 <= len(password) <= 63 else "it has 8 to 63 characters: letters, digits and signs"
+
+
+def require_reachable_page(config: Config) -> None:
+    """Raise Refused if no phone could open the page over the hot spot."""
+    if network.is_loopback_only(config.web.host):
+        raise Refused(f"the page listens on {config.web.host}, so no phone reaches it; write host: 0.0.0.0 under web:")
+
+
+def require_password(config: Config) -> str:
+    """Return the password of the hot spot. Raises Refused if there is none that is good."""
+    password = secrets.load(config.path, os.environ).get(SECRET, "")
+    if problem := find_password_problem(password):
+        raise Refused(f"write {SECRET}=… into secrets.env; {problem}")
+    return password
+
+
+def ensure_password(config: Config) -> str:
+    """Return the password of the hot spot, and make one up if there is none.
+
+    Raises:
+        ApplianceError: The secrets cannot be read or written.
+    """
+    if not secrets.load(config.path, os.environ).get(SECRET):
+        groups = ("".join(randomness.choice(_LETTERS) for _ in range(4)) for _ in range(3))
+        store_own_secret(config.path, SECRET, "-".join(groups), os.environ)
+    return require_password(config)

@@ -1,0 +1,246 @@
+"""NetworkManager, by its command nmcli.
+
+Every user of the machine can read the arguments of a process, so a password only goes through
+standard input.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pi_appliance.errors import Refused, Unavailable
+
+JOIN_TIMEOUT = 30  # seconds
+_TIMEOUT = 20.0  # seconds of a command besides the wait for a connection; a scan takes up to 15
+_TIMED_OUT, _NOT_RUNNING = 3, 8  # exit statuses of nmcli
+_WIFI_TYPES = ("wifi", "802-11-wireless")
+_UPLINKS = (*_WIFI_TYPES, "ethernet", "gsm", "bt")
+NOT_INSTALLED = "NetworkManager is not installed; type on the machine: sudo apt install network-manager"
+STOPPED = "NetworkManager does not run; type on the machine: sudo systemctl enable --now NetworkManager"
+NO_DEVICE = (
+    "this machine has no Wi-Fi that NetworkManager uses; plug in an adapter, or see on the machine: nmcli device"
+)
+BLOCKED = (
+    "the Wi-Fi is switched off or blocked, on a Raspberry Pi until its country is set;"
+    " type on the machine, with your country: sudo raspi-config nonint do_wifi_country GB;"
+    " elsewhere: sudo rfkill unblock wifi"
+)
+NO_RIGHT = (
+    "the appliance has no right to change the network (deploy/install.sh gives it, with polkit);"
+    " type on the machine: sudo nmtui"
+)
+
+
+class NmcliError(Refused):
+    """A failure of nmcli, with its exit status."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.is_timeout = status == _TIMED_OUT
+        lines = [line.removeprefix("Error: ") for line in text.splitlines() if line.startswith("Error: ")]
+        reason = (lines or text.strip().splitlines() or [f"nmcli ended with status {status}"])[0].rstrip(".")
+        super().__init__(f"NetworkManager refused it: {reason}")
+
+
+class Security(StrEnum):
+    """What a network asks for."""
+
+    OPEN = "open"
+    OWE = "owe"  # encrypted, without a password
+    PASSWORD = "password"  # noqa: S105 - the name of a kind
+    WPA3 = "wpa3"  # a password, and nothing older than WPA3
+    WEP = "wep"
+    ENTERPRISE = "enterprise"
+
+    @property
+    def key_management(self) -> str:
+        """The value of `wifi-sec.key-mgmt`; "" without security."""
+        return {"owe": "owe", "password": "wpa-psk", "wpa3": "sae"}.get(self, "")
+
+    @property
+    def has_password(self) -> bool:
+        """Whether one password opens it."""
+        return self in (Security.PASSWORD, Security.WPA3)
+
+    @classmethod
+    def of(cls, column: str) -> "Security":
+        """Return the meaning of the column SECURITY of nmcli, such as `WPA1 WPA2`."""
+        words = set(column.split())
+        if "802.1X" in words:
+            return cls.ENTERPRISE
+        if words & {"WPA1", "WPA2"}:
+            return cls.PASSWORD
+        names = {"WPA3": cls.WPA3, "OWE": cls.OWE, "WEP": cls.WEP}
+        return next((names[word] for word in names if word in words), cls.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network in reach: the strongest of the access points with its name."""
+
+    ssid: str
+    signal: int  # percent
+    security: Security
+    in_use: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A stored Wi-Fi connection."""
+
+    uuid: str
+    ssid: str
+    is_active: bool
+
+
+class NetworkManager:
+    """Asks and changes NetworkManager. Every method raises Unavailable if it is not there."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        # Its messages in English, and names of networks in UTF-8.
+        self._environment = {**environment, "LC_ALL": "C.UTF-8"}
+
+    async def find_device(self) -> str:
+        """Return the Wi-Fi device. Raises Unavailable with what to do if there is none to use."""
+        rows = await self._rows("DEVICE,TYPE,STATE", "device", "status")
+        devices = {name: state for name, kind, state in rows if kind in _WIFI_TYPES and state != "unmanaged"}
+        if not devices:
+            raise Unavailable(NO_DEVICE)
+        if set(devices.values()) == {"unavailable"} or ["disabled"] in await self._rows("WIFI", "radio"):
+            raise Unavailable(BLOCKED)
+        return min(devices, key=lambda name: devices[name] == "unavailable")
+
+    async def has_network(self) -> bool:
+        """Return whether any device that leads somewhere is connected."""
+        rows = await self._rows("TYPE,STATE", "device", "status")
+        return any(kind in _UPLINKS and state.startswith("connected") for kind, state in rows)
+
+    async def list_networks(self, device: str, *, rescan: bool) -> list[Network]:
+        """Return the networks in reach, the one in use first, then the strongest."""
+        found: dict[str, Network] = {}
+        words = ("device", "wifi", "list", "ifname", device, "--rescan", "yes" if rescan else "no")
+        for in_use, signal, security, ssid in await self._rows("IN-USE,SIGNAL,SECURITY,SSID", *words):
+            percent = int(signal) if signal.isdecimal() else 0
+            network = Network(ssid, percent, Security.of(security), in_use == "*")
+            before = found.get(ssid, network)
+            # "" has no name: a hidden network that was not asked for by its name.
+            if ssid and (network.in_use, percent) >= (before.in_use, before.signal):
+                found[ssid] = network
+        return sorted(found.values(), key=lambda each: (not each.in_use, -each.signal, each.ssid))
+
+    async def list_profiles(self) -> list[Profile]:
+        """Return the stored connections to Wi-Fi networks, without hot spots."""
+        rows = await self._rows("UUID,TYPE,ACTIVE", "connection", "show")
+        active = {identity: is_active == "yes" for identity, kind, is_active in rows if kind in _WIFI_TYPES}
+        if not active:
+            return []
+        words = [word for identity in active for word in ("uuid", identity)]
+        fields = "connection.uuid,802-11-wireless.ssid,802-11-wireless.mode"
+        # One line for each field, in which nothing is escaped.
+        text = await self._run("-t", "-f", fields, "connection", "show", *words)
+        profiles = []
+        for values in _blocks(text.splitlines()):
+            identity, ssid = values.get("connection.uuid", ""), values.get("802-11-wireless.ssid", "")
+            if values.get("802-11-wireless.mode") != "ap" and ssid:
+                profiles.append(Profile(identity, ssid, active.get(identity, False)))
+        return profiles
+
+    async def add_profile(self, ssid: str, security: Security, *, hidden: bool) -> str:
+        """Store a connection to `ssid` without its password, and return its UUID.
+
+        It does not connect by itself until `keep_profile`.
+        """
+        identity = str(uuid.uuid4())
+        more = ["wifi.hidden", "yes"] if hidden else []
+        more += ["wifi-sec.key-mgmt", security.key_management] if security.key_management else []
+        await self._add(identity, ssid, "yes", *more)
+        return identity
+
+    async def add_hotspot(self, identity: str, ssid: str, address: str) -> None:
+        """Create a hot spot that is not stored, and does not open by itself."""
+        # Without protected management frames: phones do not connect to a Pi that offers them.
+        words = ("wifi.mode", "ap", "wifi.band", "bg", "ipv4.method", "shared", "ipv4.addresses", f"{address}/24")
+        security = ("key-mgmt", "wpa-psk", "proto", "rsn", "pairwise", "ccmp", "group", "ccmp", "pmf", "disable")
+        named = [f"wifi-sec.{word}" if place % 2 == 0 else word for place, word in enumerate(security)]
+        await self._add(identity, ssid, "no", *words, *named)
+
+    async def _add(self, identity: str, ssid: str, saved: str, *more: str) -> None:
+        words = ("type", "wifi", "ifname", "*", "con-name", ssid, "connection.uuid", identity, "ssid", ssid)
+        await self._run("connection", "add", "save", saved, *words, "connection.autoconnect", "no", *more)
+
+    async def connect(self, identity: str, password: str = "") -> None:
+        """Connect the profile `identity`, and wait until it has an address."""
+        words = ("--wait", str(JOIN_TIMEOUT), "connection", "up", "uuid", identity)
+        if not password:
+            await self._run(*words, timeout=JOIN_TIMEOUT + _TIMEOUT)
+            return
+        escaped = re.sub(r"([\\ ])", r"\\\1", password)
+        await self._run(
+            *(*words, "passwd-file", "/dev/stdin"),
+            standard_input=f"802-11-wireless-security.psk:{escaped}\n".encode(),
+            timeout=JOIN_TIMEOUT + _TIMEOUT,
+        )
+
+    async def keep_profile(self, identity: str) -> None:
+        """Let the profile `identity` connect by itself from now on."""
+        await self._run("connection", "modify", "uuid", identity, "connection.autoconnect", "yes")
+
+    async def delete_profile(self, identity: str) -> None:
+        """Delete the profile `identity`, and disconnect it."""
+        await self._run("connection", "delete", "uuid", identity)
+
+    async def _rows(self, fields: str, *words: str) -> list[list[str]]:
+        """Return the table that a command prints, without rows cut by a line break in a name."""
+        text = await self._run("-t", "-e", "yes", "-f", fields, *words)
+        rows = [split_fields(line) for line in text.splitlines()]
+        return [row for row in rows if len(row) == fields.count(",") + 1]
+
+    async def _run(self, *words: str, standard_input: bytes = b"", timeout: float = _TIMEOUT) -> str:
+        """Return what nmcli prints. Raises Unavailable, Refused or NmcliError."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "nmcli", *words, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment
+            )
+        except OSError:
+            raise Unavailable(NOT_INSTALLED) from None
+        try:
+            async with asyncio.timeout(timeout):
+                output, errors = await process.communicate(standard_input)
+        except TimeoutError:
+            raise Unavailable("NetworkManager does not answer; restart the machine") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if process.returncode == 0:
+            return output.decode("utf-8", "replace")
+        error = NmcliError(process.returncode or 0, errors.decode("utf-8", "replace"))
+        if process.returncode == _NOT_RUNNING or "Could not create NMClient" in str(error):
+            raise Unavailable(STOPPED)
+        if re.search(r"not authorized|insufficient privileges", str(error), re.IGNORECASE):
+            raise Refused(NO_RIGHT)
+        raise error
+
+
+def split_fields(line: str) -> list[str]:
+    r"""Return the fields of a terse row, in which a backslash hides a colon or a backslash."""
+    return re.sub(r"\\(.)|:", lambda match: match[1] or "\0", line).split("\0")
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield the `name:value` lines of each connection. Every block begins with its UUID."""
+    block: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name == "connection.uuid" and block:
+            yield block
+            block = {}
+        block[name] = value
+    if block:
+        yield block

@@ -1,0 +1,189 @@
+"""The command nmcli 1.42.4 of a machine with one Wi-Fi device, whose world is a JSON file.
+
+`World` writes the file, and a program that runs this module. The syntax, the escapes, the messages
+and the exit statuses are those of the real nmcli with the real NetworkManager, except the results
+of a radio. A command that the appliance does not use is an error.
+"""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+PROGRAM = """#!{python} -IS
+import runpy
+runpy.run_path({module!r}, run_name="__main__")
+"""
+HOME = {"ssid": "Home", "signal": 72, "security": "WPA2", "password": "correct horse"}
+WIRED = ("5a221e2b-abca-486d-8268-1cf88b11814d", "802-3-ethernet")
+
+
+class World:
+    """The networks, the device and the profiles, in `folder`, which is first in the search path."""
+
+    def __init__(self, folder: Path, **values: Any) -> None:
+        self.file = folder / "world.json"
+        folder.mkdir(exist_ok=True)
+        program = folder / "nmcli"
+        program.write_text(PROGRAM.format(python=sys.executable, module=__file__))
+        program.chmod(0o755)
+        start: dict[str, Any] = {"device": "disconnected", "radio": "enabled", "networks": [HOME], "profiles": {}}
+        self.file.write_text(json.dumps({**start, "active": "", "calls": [], "failure": None, **values}))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment in which `nmcli` is this one."""
+        return {"PATH": f"{self.file.parent}:/usr/bin:/bin", "NMCLI_WORLD": str(self.file)}
+
+    def __getitem__(self, name: str) -> Any:
+        return json.loads(self.file.read_text())[name]
+
+    def change(self, **values: Any) -> None:
+        """Change the world."""
+        write(self.file, {**json.loads(self.file.read_text()), **values})
+
+    def connect(self, ssid: str, **more: Any) -> None:
+        """Store a profile of `ssid`, and connect it."""
+        identity = f"00000000-0000-4000-8000-{len(self['profiles']):012}"
+        profile = {"ssid": ssid, "mode": "infrastructure", "autoconnect": "yes", "psk": "correct horse", **more}
+        self.change(profiles={**self["profiles"], identity: profile}, active=identity, device="connected")
+
+    @property
+    def active_ssid(self) -> str:
+        """The name of the connected network or of the open hot spot, or ""."""
+        return str(self["profiles"].get(self["active"], {}).get("ssid", ""))
+
+
+def write(file: Path, world: Any) -> None:
+    """Write the world in one step."""
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(world))
+    draft.replace(file)
+
+
+def escape(value: object) -> str:
+    """Return a field of a terse row."""
+    return re.sub(r"([\\:])", r"\\\1", str(value))
+
+
+def fail(status: int, message: str) -> None:
+    """End like nmcli."""
+    sys.stderr.write(f"Error: {message}\n")
+    sys.exit(status)
+
+
+def read_password(content: str) -> str:
+    """Return the key of a passwd-file: white space around it is dropped, and a backslash escapes."""
+    value = content.rstrip("\r\n").removeprefix("802-11-wireless-security.psk:").lstrip()
+    value = re.sub(r"(?<!\\)\s+$", "", value)
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def rows(world: Any, fields: str, words: list[str]) -> list[list[object]]:
+    """Return the table of a command that prints one."""
+    profiles, active = world["profiles"], world["active"]
+    match fields, words:
+        case "DEVICE,TYPE,STATE", ["device", "status"]:
+            wifi = [["wlan0", "wifi", world["device"]]] if world["device"] else []
+            return [*wifi, ["p2p-dev-wlan0", "wifi-p2p", "disconnected"], ["lo", "loopback", "unmanaged"]]
+        case "TYPE,STATE", ["device", "status"]:
+            return [["wifi", world["device"]], ["bridge", "connected (externally)"], ["loopback", "unmanaged"]]
+        case "WIFI", ["radio"]:
+            return [[world["radio"]]]
+        case "IN-USE,SIGNAL,SECURITY,SSID", ["device", "wifi", "list", "ifname", "wlan0", "--rescan", rescan]:
+            used = profiles.get(active, {}).get("ssid")
+            found = [each for each in world["networks"] if rescan == "yes" or not each.get("is_new")]
+            return [["*" if n["ssid"] == used else " ", n["signal"], n["security"], n["ssid"]] for n in found]
+        case "UUID,TYPE,ACTIVE", ["connection", "show"]:
+            wifi = [[uuid, "802-11-wireless", "yes" if uuid == active else "no"] for uuid in profiles]
+            return [[*WIRED, "no"], *wifi]
+    raise ValueError(fields, words)
+
+
+def connect(world: Any, profile: Any) -> None:
+    """Fail like NetworkManager if `profile` cannot be connected."""
+    found: Any = next((each for each in world["networks"] if each["ssid"] == profile["ssid"]), {})
+    if profile["mode"] == "ap":
+        assert len(profile["psk"]) >= 8, "NetworkManager checks that, too"
+        if not world.get("has_dnsmasq", True):
+            fail(4, "Connection activation failed: Shared connection service failed to start")
+    elif not found:
+        fail(4, "Connection activation failed: The Wi-Fi network could not be found")
+    elif found.get("is_slow"):
+        fail(3, "Timeout expired (30 seconds)")
+    elif found.get("password", "") not in ("", profile["psk"]):
+        fail(4, "Connection activation failed: Secrets were required, but not provided")
+    elif found.get("is_mute"):
+        fail(4, "Connection activation failed: IP configuration could not be reserved (no available address)")
+
+
+def connect_known(world: Any) -> None:
+    """Connect a stored network that is in reach, as NetworkManager does by itself."""
+    reached = {each["ssid"] for each in world["networks"]}
+    known = [
+        uuid for uuid, each in world["profiles"].items() if each["ssid"] in reached and each["autoconnect"] == "yes"
+    ]
+    world["active"] = known[0] if known else ""
+    world["device"] = "connected" if known else "disconnected"
+
+
+def act(world: Any, words: list[str]) -> None:
+    """Change the world."""
+    profiles = world["profiles"]
+    match words:
+        case ["connection", "add", "save", saved, *pairs]:
+            values = dict(zip(pairs[::2], pairs[1::2], strict=True))
+            profiles[values["connection.uuid"]] = {
+                "ssid": values["ssid"],
+                "mode": values.get("wifi.mode", "infrastructure"),
+                "autoconnect": values["connection.autoconnect"],
+                "saved": saved,
+                "psk": "",
+                "values": values,
+            }
+        case ["--wait", "30", "connection", "up", "uuid", uuid, *more]:
+            if more:
+                assert more == ["passwd-file", "/dev/stdin"]
+                profiles[uuid]["psk"] = read_password(Path(more[1]).read_text())
+            world["active"], world["device"] = "", "disconnected"
+            write(Path(os.environ["NMCLI_WORLD"]), world)
+            connect(world, profiles[uuid])
+            world["active"], world["device"] = uuid, "connected"
+        case ["connection", "modify", "uuid", uuid, "connection.autoconnect", value]:
+            profiles[uuid]["autoconnect"] = value
+        case ["connection", "delete", "uuid", uuid]:
+            if uuid not in profiles:
+                fail(10, f"unknown connection '{uuid}'.")
+            del profiles[uuid]
+            if world["active"] == uuid:
+                connect_known(world)
+        case _:
+            raise ValueError(words)
+    write(Path(os.environ["NMCLI_WORLD"]), world)
+
+
+def main(words: list[str]) -> None:
+    """Do one command."""
+    file = Path(os.environ["NMCLI_WORLD"])
+    world = json.loads(file.read_text())
+    world["calls"].append(words)
+    write(file, world)
+    if world["failure"]:
+        fail(*world["failure"])
+    match words:
+        case ["-t", "-e", "yes", "-f", fields, *rest]:
+            for row in rows(world, fields, rest):
+                sys.stdout.write(":".join(map(escape, row)) + "\n")
+        case ["-t", "-f", "connection.uuid,802-11-wireless.ssid,802-11-wireless.mode", "connection", "show", *named]:
+            for uuid in named[1::2]:
+                profile = world["profiles"][uuid]
+                sys.stdout.write(f"connection.uuid:{uuid}\n802-11-wireless.ssid:{profile['ssid']}\n")
+                sys.stdout.write(f"802-11-wireless.mode:{profile['mode']}\n\n")
+        case _:
+            act(world, words)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
