@@ -222,6 +222,7 @@ _ROUTER_MESSAGES = ("Not Found", "Method Not Allowed")
 
 _MONOTONIC = clock.SystemClock().monotonic
 _IDLE_TIMEOUT = 20.0  # seconds; browsers connect ahead of time, and phones leave the network
+_STOP_TIMEOUT = 1.0  # seconds that requests being answered delay the end
 
 
 class WebService:
@@ -248,6 +249,7 @@ class WebService:
         self._server: server.EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
         self._unix_socket: unix_socket.UnixSocket | None = None
+        self._listeners: server.Listeners | None = None
         self.port = 0
         """The TCP port, once it listens."""
         self.routes: list[BaseRoute] = []
@@ -262,7 +264,8 @@ class WebService:
         config = daemon.appliance.config
         known = secrets.load(config.path, self._environment)
         password = known.get("WEB_PASSWORD", "")
-        listeners = daemon.listeners.open(config, password)
+        self._listeners = daemon.listeners
+        listeners = self._listeners.open(config, password)
         self.port = listeners[0].getsockname()[1]
         feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._monotonic)
         self._feeds = [feed, changes]
@@ -287,12 +290,14 @@ class WebService:
         return f"page: http://{server.browser_host(config.web.host)}:{self.port}"
 
     async def stop(self) -> None:
-        """End every stream and stop listening."""
+        """End every stream and stop listening. Slow requests are still answered."""
         for feed in self._feeds:
             feed.close()
         if self._server and self._serving:
             self._server.is_ending.set()
-            await self._serving
+            await asyncio.wait([self._serving], timeout=_STOP_TIMEOUT)
+            if self._listeners and not self._serving.done():
+                self._listeners.let_answer(self._serving)
             self._server = self._serving = None
         if self._unix_socket:
             self._unix_socket.close()

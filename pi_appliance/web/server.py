@@ -22,6 +22,8 @@ from pi_appliance.web import unix_socket
 # Further clients get status 503.
 _MAX_CONNECTIONS = 300
 
+_ANSWER_TIMEOUT = 60  # seconds that a request which is being answered has after the end of its server
+
 
 class EmbeddedServer(Server):
     """uvicorn's server in the daemon's loop, without signals and without ticks while idle."""
@@ -42,7 +44,7 @@ class EmbeddedServer(Server):
                 server_header=False,
                 date_header=False,
                 limit_concurrency=_MAX_CONNECTIONS,
-                timeout_graceful_shutdown=1,
+                timeout_graceful_shutdown=_ANSWER_TIMEOUT,
             )
         )
         self.is_up, self.is_ending = asyncio.Event(), asyncio.Event()
@@ -130,14 +132,16 @@ def listen(config: Config) -> list[socket.socket]:
 
 
 class Listeners:
-    """The listening sockets of the page, which stay open while the page restarts.
+    """The connections of the page that outlast its restart.
 
-    A browser that comes meanwhile waits, and is not refused.
+    The listening sockets stay open: a browser that comes meanwhile waits, and is not refused.
+    A request that takes longer is answered by the old server, while the new one listens.
     """
 
     def __init__(self) -> None:
         self._place: tuple[str, int] | None = None
         self._open: list[socket.socket] = []
+        self._old_servers = set[asyncio.Task[None]]()
 
     def open(self, config: Config, password: str) -> list[socket.socket]:
         """Return copies of the sockets for `config`. Raises Refused as `listen`."""
@@ -149,6 +153,11 @@ class Listeners:
             self._open = listen(config)
             self._place = place
         return [each.dup() for each in self._open]
+
+    def let_answer(self, serving: asyncio.Task[None]) -> None:
+        """Keep an old server until it has answered."""
+        self._old_servers.add(serving)
+        serving.add_done_callback(self._old_servers.discard)
 
     def close(self) -> None:
         """Stop listening."""

@@ -1,14 +1,20 @@
 """The web service: where it listens, when it refuses to, and how it ends."""
 
+import asyncio
 import contextlib
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from pi_appliance.app import WebService
 from pi_appliance.errors import Refused
+from pi_appliance.storage.history import Store
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.system import clock
 from tests.installation import wait_until
 from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
 
@@ -113,6 +119,31 @@ def test_an_unfinished_request_does_not_delay_the_end(tmp_path: Path) -> None:
         appliance.in_loop(appliance.end.set)
         appliance.life.join(10)
         assert time.monotonic() - begun < 2
+
+
+def test_a_request_under_way_is_answered_while_the_page_restarts(tmp_path: Path) -> None:
+    services = [WebService(environment={})]
+
+    async def restart(appliance: ServedAppliance) -> str:
+        await appliance.service.stop()
+        return await services[0].start(appliance.daemon)
+
+    def finish(store: Store) -> None:
+        (request,), now = store.requests.pending(), clock.now()
+        run, _ = store.start_run(job=request.job, kind="music", trigger=Trigger.MANUAL, due=request.slot_name, now=now)
+        store.finish_run(run, Outcome.SUCCEEDED, "it was heard", now=now)
+
+    jobs = "  announce: {kind: music, with: {action: announce}}\n"
+    with served(configuration(tmp_path, jobs=jobs)) as appliance, ThreadPoolExecutor(1) as others:
+        store = appliance.daemon.appliance.store
+        answer = others.submit(appliance.ask, "/api/v1/announce", {"source": "chime", "wait": 9})
+        wait_until(store.requests.pending)
+        assert asyncio.run_coroutine_threadsafe(restart(appliance), appliance.loop).result(10) == appliance.said
+        assert appliance.ask("/health").status == 200
+        assert not answer.done()
+        appliance.in_loop(lambda: finish(store))
+        assert answer.result(10).json["summary"] == "it was heard"
+        asyncio.run_coroutine_threadsafe(services[0].stop(), appliance.loop).result(10)
 
 
 def test_without_listeners_the_page_does_no_work(appliance: ServedAppliance) -> None:
