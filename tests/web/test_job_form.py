@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
+from pi_appliance.config.loader import load_config
 from pi_appliance.jobs import editor
 from tests.jobs.test_job_editing import JOBS, REST, text_of
 from tests.web.served_appliance import ServedAppliance, configuration, served
@@ -239,13 +240,17 @@ def test_the_text_of_a_job_is_the_same_in_any_style_of_the_file(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_form_of_one_of_ten_thousand_jobs_is_soon_there(tmp_path: Path) -> None:
+def test_the_form_of_one_of_ten_thousand_jobs_takes_less_than_reading_the_file(tmp_path: Path) -> None:
     jobs = "".join(
         f"  run-{number}:\n    kind: command\n    schedule: 0 6 * * *\n    with: {{run: [echo, '{number}']}}\n"
         for number in range(10_000)
     )
-    with served(configuration(tmp_path, jobs=jobs)) as appliance:
-        started = time.process_time()  # the load of the machine does not count
+    path = configuration(tmp_path, jobs=jobs)
+    with served(path) as appliance:
+        started = time.process_time()
         page = appliance.ask("/jobs/run-9000/edit").text
-        assert time.process_time() - started < 1.5
+        form = time.process_time() - started
         assert "schedule: 0 6 * * *" in page
+    started = time.process_time()
+    load_config(path)
+    assert form < time.process_time() - started
