@@ -15,7 +15,16 @@ from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles import boards, rubiks_cube
 from tests.installation import Installation
 
-PUZZLES = ("battleship", "connect-four", "panguru", "peg-solitaire", "rubiks-cube", "solitaire-chess", "sudoku")
+PUZZLES = (
+    "battleship",
+    "bimaru",
+    "connect-four",
+    "panguru",
+    "peg-solitaire",
+    "rubiks-cube",
+    "solitaire-chess",
+    "sudoku",
+)
 
 
 def refusal(*arguments: str | Path, piped: bytes | None = None) -> str:

@@ -21,6 +21,7 @@ from pi_appliance.puzzles import {", ".join(NAMES)}
 grid: Answer[sudoku.Solution] = sudoku.solve("{DRAWING}")
 digits: str = next(grid.solutions).digits
 fleet: Answer[battleship.Solution] = battleship.solve(battleship.BOARDS["midgame"], SolveMode.FIRST)
+paper: Answer[bimaru.Solution] = bimaru.solve(bimaru.BOARDS["magazine"])
 game: Answer[connect_four.Solution] = connect_four.solve(connect_four.BOARDS["squeeze"])
 order: Answer[panguru.Solution] = panguru.solve(panguru.BOARDS["original"])
 jumps: Answer[peg_solitaire.Solution] = peg_solitaire.solve(peg_solitaire.BOARDS["cross"], SolveMode.COUNT)
@@ -33,12 +34,14 @@ hints: list[str] = [
     panguru.hint(panguru.BOARDS["original"]),
     connect_four.hint(connect_four.BOARDS["squeeze"]),
     battleship.hint(battleship.BOARDS["midgame"]),
+    bimaru.hint(bimaru.BOARDS["magazine"]),
     peg_solitaire.hint(peg_solitaire.BOARDS["cross"]),
     rubiks_cube.hint(rubiks_cube.BOARDS["checkers"]),
     solitaire_chess.hint(solitaire_chess.BOARDS["first-steps"]),
 ]
 valid: bool = bool(sudoku.check(sudoku.parse("{DRAWING}"), sudoku.Solution(1, digits)))
 assert valid and jumps.count == 4 and order.count == 12 and len(ships) == 5 and all(hints), hints
+assert bimaru.is_unique(bimaru.BOARDS["magazine"]) and next(paper.solutions)
 assert next(game.solutions)
 assert next(turns.solutions)
 assert next(captures.solutions)

@@ -8,12 +8,14 @@ from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import InvalidOption
+from pi_appliance.errors import ConfigError, InvalidOption, Problem
 from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles.rendering import parse_error
 
 UNKNOWN, MISS, HIT, SUNK = "?", ".", "X", "#"
 MAX_SIDE = 15  # squares
 MAX_SHIPS = 40
+_SHIP_NAMES = re.compile(r"[^\s,]+")
 DEFAULT_FLEET = (4, 3, 3, 2, 2, 2, 1, 1, 1, 1)
 FLEETS = {"ten": DEFAULT_FLEET, "classic": (5, 4, 3, 3, 2)}
 RULES: Mapping[str, Rule] = {
@@ -138,6 +140,30 @@ def parse_ship(text: str) -> Ship | None:
     if start is None or end is None or (start.x != end.x and start.y != end.y):
         return None
     return Ship(min(start, end), max(start, end))
+
+
+def parse_ships(text: str, width: int, height: int, file: str) -> tuple[Ship, ...]:
+    """Read ships such as "J10 C3-E3 A1-A4" in a sea of this size. Raises ConfigError."""
+    problems: list[Problem] = []
+    ships: list[Ship] = []
+    for number, row in enumerate(text.splitlines(), 1):
+        for match in _SHIP_NAMES.finditer(row):
+            word, column = match[0], match.start() + 1
+            ship = parse_ship(word)
+            if ship is None or str(ship) != word.upper():
+                right = "name its first and last square, such as B5-B8, or B5 alone"
+                problems.append(Problem(file, number, column, f"{word!r} is not a valid ship", right))
+            elif ship.end.x >= width or ship.end.y >= height:
+                right = f"the sea has {width} columns and {height} rows"
+                problems.append(Problem(file, number, column, f"{ship} is outside the sea", right))
+            else:
+                ships.append(ship)
+    if problems:
+        raise ConfigError(problems)
+    if not ships:
+        right = "name each ship by its first and last square, such as B5-B8, or B5 alone"
+        raise parse_error(file, 1, 1, "no ship is named here", right)
+    return tuple(ships)
 
 
 def describe(board: Board) -> str:

@@ -1,11 +1,9 @@
 """Draw a battleship board and its solutions as text and SVG, and the probability map."""
 
-import re
 from collections.abc import Iterable, Iterator
 from math import sqrt
 from string import ascii_lowercase, ascii_uppercase
 
-from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Step, Table, pluralize
 from pi_appliance.puzzles.battleship.board import (
     HIT,
@@ -17,14 +15,13 @@ from pi_appliance.puzzles.battleship.board import (
     Ship,
     Solution,
     Square,
-    parse_ship,
+    parse_ships,
 )
 from pi_appliance.puzzles.battleship.count import Marginals
-from pi_appliance.puzzles.rendering import parse_error, svg_document
+from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units
 LABEL_SIZE = 28  # SVG units for letters and numbers
-_SHIP_NAMES = re.compile(r"[^\s,]+")
 # Day and night colours. Hits differ in shape as well as in colour.
 STYLE = """\
 .bs-sea{fill:#cfe6f5}.bs-fog{fill:#9fb8c9}.bs-grid{stroke:#fff;stroke-width:1.5}.bs-name{fill:#33475b}
@@ -77,26 +74,7 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have th
 
 def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
-    problems: list[Problem] = []
-    ships: list[Ship] = []
-    for number, row in enumerate(text.splitlines(), 1):
-        for match in _SHIP_NAMES.finditer(row):
-            word, column = match[0], match.start() + 1
-            ship = parse_ship(word)
-            if ship is None or str(ship) != word.upper():
-                right = "name its first and last square, such as B5-B8, or B5 alone"
-                problems.append(Problem(file, number, column, f"{word!r} is not a valid ship", right))
-            elif ship.end.x >= board.width or ship.end.y >= board.height:
-                right = f"the sea has {board.width} columns and {board.height} rows"
-                problems.append(Problem(file, number, column, f"{ship} is outside the sea", right))
-            else:
-                ships.append(ship)
-    if problems:
-        raise ConfigError(problems)
-    if not ships:
-        right = "name each ship by its first and last square, such as B5-B8, or B5 alone"
-        raise parse_error(file, 1, 1, "no ship is named here", right)
-    return tuple(reversed(ships))
+    return tuple(reversed(parse_ships(text, board.width, board.height, file)))
 
 
 def render_svg(board: Board) -> str:

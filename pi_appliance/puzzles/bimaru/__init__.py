@@ -1,0 +1,33 @@
+"""Bimaru, battleship solitaire: find the fleet from the totals of the rows and columns."""
+
+from pi_appliance.puzzles import SolveMode
+from pi_appliance.puzzles.battleship.board import Ship, Square
+from pi_appliance.puzzles.bimaru.board import (
+    BOARDS,
+    RULES,
+    Board,
+    Solution,
+    check,
+    describe,
+    notate,
+    parse_solution,
+    with_rules,
+)
+from pi_appliance.puzzles.bimaru.generate import generate
+from pi_appliance.puzzles.bimaru.parse import parse
+from pi_appliance.puzzles.bimaru.render import render, render_solution, render_svg, steps
+from pi_appliance.puzzles.bimaru.search import count_solutions, is_unique
+from pi_appliance.puzzles.bimaru.solve import solve
+from pi_appliance.puzzles.bimaru.techniques import hint
+from pi_appliance.puzzles.rendering import listing_parser
+
+parse_listing = listing_parser(parse, parse_solution)
+TITLE = "Bimaru"
+NODE_UNIT = "ships"
+MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
+
+__all__ = [
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Ship", "Solution", "Square", "check",
+    "count_solutions", "describe", "generate", "hint", "is_unique", "notate", "parse", "parse_listing",
+    "parse_solution", "render", "render_solution", "render_svg", "solve", "steps", "with_rules",
+]  # fmt: skip

@@ -1,0 +1,311 @@
+"""The Bimaru board: marks, totals, fleet, rules, and the built-in boards."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from types import MappingProxyType
+
+from pi_appliance.errors import InvalidOption
+from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles.battleship.board import MAX_SIDE, Ship, Square, parse_ships
+from pi_appliance.puzzles.battleship.board import parse_fleet as parse_lengths
+
+UNKNOWN, WATER, SHIP = "?", ".", "X"  # SHIP: a ship square whose shape is not known
+LEFT, RIGHT, TOP, BOTTOM, MIDDLE, SINGLE = "<", ">", "^", "v", "#", "O"
+SHIP_MARKS = SHIP + LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE
+LEVELS = ("easy", "medium", "hard", "extreme")
+"""Levels of difficulty for a person; `techniques.TECHNIQUES` maps each technique to its level."""
+FLEETS = {
+    "small": (3, 2, 2, 1, 1, 1),
+    "standard": (4, 3, 3, 2, 2, 2, 1, 1, 1, 1),
+    "large": (5, 4, 4, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 1),
+}
+RULES: Mapping[str, Rule] = {
+    "count-to": Rule("stop counting at this many solutions; all: count to the end", "all"),
+    "size": Rule(f"columns x rows of a new puzzle, up to {MAX_SIDE}x{MAX_SIDE}, such as 8x8; default: as the board"),
+    "fleet": Rule("ships of a new puzzle, such as 5,4,3,3,2 or 1x4,2x3; default: as the board, or usual for `size`"),
+    "difficulty": Rule("level of a new puzzle; default: any level", choices=LEVELS),
+}
+_SIZE = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
+_SHIP_GROUP = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
+_MAX_NUMBER_DIGITS = 20
+
+Solution = tuple[Ship, ...]  # the whole fleet, longest first, then in reading order of their first squares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """A grid with totals of ship squares, and some given squares."""
+
+    rows: tuple[str, ...]  # one mark per square
+    row_totals: tuple[int | None, ...]  # None: unknown
+    column_totals: tuple[int | None, ...]
+    fleet: tuple[int, ...]  # the lengths of the ships, longest first
+    count_to: int | None = None  # stop counting at this many solutions; None: count all
+    difficulty: str = ""  # level of a new puzzle, one of `LEVELS`; empty: any
+    new_size: tuple[int, int] | None = None  # columns and rows of a new puzzle; None: as this one
+    new_fleet: tuple[int, ...] = ()  # ships of a new puzzle; empty: as this one, or usual for its size
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.rows[0])
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    def find_marks(self, marks: str) -> tuple[Square, ...]:
+        """Find the squares that carry any mark in `marks`, in reading order."""
+        return tuple(Square(x, y) for y, row in enumerate(self.rows) for x, mark in enumerate(row) if mark in marks)
+
+    @property
+    def givens(self) -> tuple[Square, ...]:
+        """The squares that are not unknown."""
+        return self.find_marks(WATER + SHIP_MARKS)
+
+
+def column_name(x: int) -> str:
+    """Return the name of a column counted from 0, such as "column B"."""
+    return f"column {chr(ord('A') + x)}"
+
+
+def default_fleet(width: int, height: int) -> tuple[int, ...]:
+    """Return the usual fleet of a grid of this size."""
+    squares = width * height
+    return FLEETS["small" if squares < 64 else "standard" if squares < 196 else "large"]
+
+
+def format_fleet(fleet: tuple[int, ...]) -> str:
+    """Return a fleet as `parse_fleet` reads it."""
+    return ",".join(map(str, fleet))
+
+
+def parse_fleet(text: str) -> tuple[int, ...]:
+    """Read a fleet by name, by lengths (4,3,3) or by groups (1x4,2x3). Raises InvalidOption."""
+    if text.strip() in FLEETS:
+        return FLEETS[text.strip()]
+    # No fleet has more than 40 ships, so a group of 99 is refused as well as a longer one.
+    return parse_lengths(_SHIP_GROUP.sub(lambda group: ",".join([group[2]] * int(group[1])) or "0", text))
+
+
+def set_mark(board: Board, square: Square, mark: str) -> Board:
+    """Return the board with another mark on a square."""
+    x, y = square
+    row = board.rows[y]
+    return replace(board, rows=(*board.rows[:y], row[:x] + mark + row[x + 1 :], *board.rows[y + 1 :]))
+
+
+def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
+    """Return the board with these rules. Raises UnknownName, InvalidOption."""
+    rules = check_rules("bimaru", RULES, rules, empty_is_default=False)
+    if "count-to" in rules:
+        board = replace(board, count_to=_parse_limit(rules["count-to"] or "all"))
+    if "size" in rules:
+        board = replace(board, new_size=_parse_size(rules["size"]) if rules["size"] else None)
+    if "fleet" in rules:
+        board = replace(board, new_fleet=parse_fleet(rules["fleet"]) if rules["fleet"] else ())
+    board = replace(board, difficulty=rules.get("difficulty", board.difficulty))
+    (width, height), fleet = new_shape(board)
+    if error := find_fleet_error(fleet, width, height):
+        raise InvalidOption(error)
+    return board
+
+
+def new_shape(board: Board) -> tuple[tuple[int, int], tuple[int, ...]]:
+    """Return the size and the fleet of a new puzzle like `board`."""
+    size = board.new_size or (board.width, board.height)
+    return size, board.new_fleet or (board.fleet if board.new_size is None else default_fleet(*size))
+
+
+def find_fleet_error(fleet: tuple[int, ...], width: int, height: int) -> str:
+    """Return why a fleet surely does not fit in a grid, with what would be right; else ""."""
+    if fleet[0] > max(width, height):
+        return f"a ship of {fleet[0]} does not fit in {width}x{height}; its longest can have {max(width, height)}"
+    # A ship and the squares right of it and below it, which no other ship shares.
+    needed, room = sum(2 * (length + 1) for length in fleet), (width + 1) * (height + 1)
+    if needed > room:
+        return f"the fleet {format_fleet(fleet)} does not fit in {width}x{height} without touching; leave out ships"
+    return ""
+
+
+def _parse_size(text: str) -> tuple[int, int]:
+    match = _SIZE.fullmatch(text.strip())
+    width, height = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
+        raise InvalidOption(f"the size cannot be {text!r}; write columns x rows, 1 to {MAX_SIDE}, such as 8x8")
+    return width, height
+
+
+def _parse_limit(text: str) -> int | None:
+    digits = text.replace(",", "").replace("_", "")
+    if text == "all":
+        return None
+    if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_NUMBER_DIGITS and int(digits):
+        return int(digits)
+    raise InvalidOption(f"count-to: {text!r} is not a number from 1 on; write one, such as 30, or all")
+
+
+def describe(board: Board) -> str:
+    """Return the size of the board, its fleet, and the rules that differ from the default."""
+    parts = [f"{board.width}x{board.height} squares, {len(board.givens)} of them given"]
+    unknown = (*board.row_totals, *board.column_totals).count(None)
+    if unknown:
+        parts.append(f"{pluralize(unknown, 'total')} unknown")
+    if board.fleet != FLEETS["standard"]:
+        parts.append(f"fleet {format_fleet(board.fleet)}")
+    if board.count_to is not None:
+        parts.append(f"counted to {board.count_to:,}")
+    if board.new_size or board.new_fleet:
+        (width, height), fleet = new_shape(board)
+        parts.append(f"new puzzles of {width}x{height} with {format_fleet(fleet)}")
+    if board.difficulty:
+        parts.append(f"new puzzles {board.difficulty}")
+    return ", ".join(parts)
+
+
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
+    """Write a solution in one row: each ship by its first and last square, longest first."""
+    return " ".join(map(str, line))
+
+
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+    """Read a fleet such as "A1-A4 C3-E3 J10". Raises ConfigError."""
+    return order_fleet(parse_ships(text, board.width, board.height, file))
+
+
+def order_fleet(ships: Iterable[Ship]) -> Solution:
+    """Return ships in the order of a solution."""
+    return tuple(sorted(ships, key=lambda ship: (-len(ship.squares), ship.start.y, ship.start.x)))
+
+
+def draw_pieces(ship: Ship) -> Iterator[tuple[Square, str]]:
+    """Yield each square of a ship with its piece, from start to end."""
+    squares = ship.squares
+    first, last = (LEFT, RIGHT) if ship.start.y == ship.end.y else (TOP, BOTTOM)
+    for number, square in enumerate(squares):
+        piece = first if number == 0 else last if number == len(squares) - 1 else MIDDLE
+        yield square, SINGLE if len(squares) == 1 else piece
+
+
+def check(board: Board, line: Solution) -> Validation:
+    """Check a fleet by the rules alone: ships, contact, totals and given squares."""
+    occupied: dict[Square, Ship] = {}
+    for ship in line:
+        if not ship.squares:
+            return Validation(f"{ship} is not a valid ship: name its left or upper end first, then its other end")
+        for square in ship.squares:
+            if not (0 <= square.x < board.width and 0 <= square.y < board.height):
+                return Validation(f"{ship}: {square} is outside the grid")
+            if square in occupied:
+                return Validation(f"{ship}: {occupied[square]} already lies on {square}")
+            occupied[square] = ship
+    lengths = [len(ship.squares) for ship in line]
+    missing, extra = Counter(board.fleet) - Counter(lengths), Counter(lengths) - Counter(board.fleet)
+    if missing or extra:
+        amount = "no more ships" if extra else "another ship"
+        return Validation(f"the fleet has {amount} of {min(extra or missing)}")
+    errors = chain(_find_contact(occupied), _find_wrong_totals(board, occupied), _find_wrong_givens(board, occupied))
+    return Validation(next(errors, ""))
+
+
+def _find_contact(occupied: Mapping[Square, Ship]) -> Iterator[str]:
+    for (x, y), ship in occupied.items():
+        for right, down in ((1, 0), (0, 1), (1, 1), (-1, 1)):
+            other = occupied.get(Square(x + right, y + down), ship)
+            if other is not ship:
+                yield f"{ship} touches {other}"
+
+
+def _find_wrong_totals(board: Board, occupied: Mapping[Square, Ship]) -> Iterator[str]:
+    rows, columns = Counter(square.y for square in occupied), Counter(square.x for square in occupied)
+    lines = [(f"row {y + 1}", total, rows[y]) for y, total in enumerate(board.row_totals)]
+    lines += [(column_name(x), total, columns[x]) for x, total in enumerate(board.column_totals)]
+    for name, total, found in lines:
+        if total is not None and total != found:
+            yield f"{name} has {pluralize(found, 'ship square')}, and its total is {total}"
+
+
+def _find_wrong_givens(board: Board, occupied: Mapping[Square, Ship]) -> Iterator[str]:
+    for square in board.givens:
+        given, (x, y) = board.rows[square.y][square.x], square
+        left, right, above, below = (
+            Square(x + dx, y + dy) in occupied for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1))
+        )
+        is_right = {
+            WATER: square not in occupied,
+            SHIP: square in occupied,
+            LEFT: right and not left,
+            RIGHT: left and not right,
+            TOP: below and not above,
+            BOTTOM: above and not below,
+            MIDDLE: (left and right) or (above and below),
+            SINGLE: not (left or right or above or below),
+        }[given]
+        if not is_right or (square in occupied) == (given == WATER):
+            yield f"{square} does not match the given {given}"
+
+
+def _draw_board(fleet: str, columns: str, rows: str) -> str:
+    return f"fleet: {fleet}\n  {columns}\n" + "".join(f"{row[0]} {' '.join(row[1:])}\n" for row in rows.split("/"))
+
+
+BOARDS: Mapping[str, str] = MappingProxyType(
+    {
+        # Four given squares, as magazines print it.
+        "magazine": _draw_board(
+            "4,3,3,2,2,2,1,1,1,1",
+            "0 2 1 0 7 0 3 3 1 3",
+            "3?????????./1??????????/2?^????????/5??????????/0??????????/"
+            "2????.?????/0??????????/3??????O???/3??????????/1??????????",
+        ),
+        # An easy one.
+        "small": _draw_board(
+            "3,2,2,1,1,1",
+            "4 0 3 0 1 2",
+            "1??????/4??????/2??????/0??????/1??O???/2??????",
+        ),
+        # A hard one.
+        "eight": _draw_board(
+            "4,3,3,2,2,2,1,1,1,1",
+            "2 4 1 1 5 2 4 1",
+            "4???????>/1O???????/2????????/2????????/1????????/4????????/0????????/6????????",
+        ),
+        # One given square: a person has to guess.
+        "stubborn": _draw_board(
+            "4,3,3,2,2,2,1,1,1,1",
+            "3 2 0 2 2 4 1 1 3 2",
+            "2??????????/0??????????/1??????????/1??????????/6?^????????/"
+            "1??????????/2??????????/0??????????/6??????????/1??????????",
+        ),
+        # Seven totals are unknown.
+        "hidden-totals": _draw_board(
+            "4,3,3,2,2,2,1,1,1,1",
+            "- 3 2 0 - 1 1 - 7 -",
+            "3????????<?/-??????????/3??????????/1??????????/-??????????/"
+            "-^?????O???/1??????????/2??????????/3??.???????/2??????????",
+        ),
+        # The fleet of the large puzzles.
+        "large": _draw_board(
+            "5,4,4,3,3,3,2,2,2,2,1,1,1,1,1",
+            "5 0 2 2 2 2 4 0 1 2 2 4 4 5 0",
+            "1.??????????????/2???????????????/5?????????????v?/1O??????????????/3????>??????????/2???????????????/7???????????v?#?/1???????????????/"
+            "3???????????????/1?????..?????.??/0???????????????/2?????.?????????/1???????????????/3???????????????/3???????????????",
+        ),
+        # Without given squares it has twelve solutions.
+        "several": _draw_board(
+            "3,2,2,1,1,1",
+            "4 0 2 1 1 2",
+            "3??????/1??????/2??????/1??????/3??????/0??????",
+        ),
+        # Its totals agree with the fleet, but no fleet has them.
+        "impossible": _draw_board(
+            "4,3,3,2,2,2,1,1,1,1",
+            "2 2 3 2 1 4 0 6",
+            "3????????/2????????/1????????/3????????/5????????/1????????/3????????/2????????",
+        ),
+    }
+)

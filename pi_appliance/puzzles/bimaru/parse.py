@@ -1,0 +1,320 @@
+"""Read a Bimaru puzzle: the totals of the columns, and rows of squares with their totals."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pi_appliance.errors import ConfigError, InvalidOption, Problem, suggest
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.battleship.board import MAX_SIDE, Square
+from pi_appliance.puzzles.bimaru.board import (
+    BOTTOM,
+    FLEETS,
+    LEFT,
+    MIDDLE,
+    RIGHT,
+    SHIP,
+    SHIP_MARKS,
+    SINGLE,
+    TOP,
+    UNKNOWN,
+    WATER,
+    Board,
+    column_name,
+    default_fleet,
+    find_fleet_error,
+    format_fleet,
+    parse_fleet,
+)
+
+_ALIASES = {
+    UNKNOWN: "?", WATER: ".~≈wW", SHIP: "Xx", LEFT: "<lL◀", RIGHT: ">rR▶", TOP: "^tT▲", BOTTOM: "vVbB▼",
+    MIDDLE: "#mM■", SINGLE: "OoSs●",
+}  # fmt: skip
+MARKS = {alias: mark for mark, aliases in _ALIASES.items() for alias in aliases}
+_HEADER = re.compile(r"\s*([A-Za-z]+)\s*:(.*)")
+_TOKEN = re.compile(r"\d+|[^\s|,;:]", re.ASCII)
+_COMPACT_TOTALS = re.compile(r"\s*\d{2,}\s*", re.ASCII)
+_UNKNOWN_TOTALS = "?-"
+_MARK_HELP = "a square is ? (unknown), . (water), X (ship) or a piece: < > ^ v (ends), # (middle), O (single)"
+_TOTALS_HELP = "write the total of each column above the grid, with blanks between them, and - for an unknown one"
+
+
+class Token(NamedTuple):
+    """A number or one other character, and its place in the file."""
+
+    line: int
+    column: int
+    text: str
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number."""
+        return self.text.isdecimal()
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it can be only a total: a number or -. A ? can be a square, too."""
+        return self.is_number or self.text == "-"
+
+
+@dataclass(slots=True)
+class _ParseState:
+    """The tokens of a drawing and the problems. Parsing continues after a problem of a row."""
+
+    file: str
+    fleet: tuple[int, ...] = ()
+    fleet_place: tuple[int, int] = (1, 1)
+    problems: list[Problem] = field(default_factory=list)
+    row_totals: list[Token] = field(default_factory=list)
+    column_totals: Sequence[Token] = ()
+    squares: dict[Square, Token] = field(default_factory=dict)
+
+    def add_problem(self, line: int, column: int, message: str, hint: str) -> None:
+        self.problems.append(Problem(self.file, line, column, message, hint))
+
+    def add_problem_at(self, token: Token, message: str, hint: str) -> None:
+        self.add_problem(token.line, token.column, message, hint)
+
+    def raise_problems(self) -> None:
+        if self.problems:
+            raise ConfigError(self.problems)
+
+
+def parse(text: str, file: str = "board") -> Board:
+    """Read a puzzle, with "fleet: 4,3,3,2,2,2,1,1,1,1" above it. Raises ConfigError."""
+    state = _ParseState(file)
+    body = [tokens for row in enumerate(text.splitlines(), 1) if (tokens := _parse_row(state, row))]
+    if not body and not state.problems:
+        state.add_problem(1, 1, "no puzzle is drawn here", f"{_TOTALS_HELP}; {_MARK_HELP}")
+    state.raise_problems()
+    at = _find_column_totals(state, body)
+    state.raise_problems()
+    state.column_totals = body.pop(at)
+    rows = _parse_squares(state, body)
+    state.raise_problems()
+    board = Board(
+        rows=rows,
+        row_totals=_read_totals(state, state.row_totals, len(rows[0]), [f"row {y + 1}" for y in range(len(rows))]),
+        column_totals=_read_totals(state, state.column_totals, len(rows), list(map(column_name, range(len(rows[0]))))),
+        fleet=state.fleet,
+    )
+    state.raise_problems()
+    board = _add_fleet(state, board)
+    state.raise_problems()
+    _check_lines(state, board)
+    _check_pieces(state, board)
+    state.raise_problems()
+    return board
+
+
+def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
+    """Return the tokens of a row; store it instead if it is the fleet."""
+    line, text = row
+    match = _HEADER.fullmatch(text)
+    if match is None:
+        tokens = [Token(line, found.start() + 1, found[0]) for found in _TOKEN.finditer(text)]
+        if _COMPACT_TOTALS.fullmatch(text):
+            return [Token(line, tokens[0].column + at, digit) for at, digit in enumerate(tokens[0].text)]
+        return tokens
+    column = match.start(1) + 1
+    if match[1].lower() != "fleet":
+        state.add_problem(line, column, f"unknown header {match[1]!r}", suggest(match[1].lower(), ["fleet"]))
+    elif state.fleet:
+        state.add_problem(line, column, "fleet is given twice", "remove one of the two")
+    else:
+        try:
+            state.fleet, state.fleet_place = parse_fleet(match[2]), (line, column)
+        except InvalidOption as error:
+            message, _, hint = str(error).partition("; ")
+            state.add_problem(line, column, message, hint)
+    return []
+
+
+def _find_column_totals(state: _ParseState, body: Sequence[Sequence[Token]]) -> int:
+    """Return the number of the row with the column totals: the first or the last one."""
+    clear = [at for at, tokens in enumerate(body) if _is_clear_total_row(tokens)]
+    for at in clear[1:]:
+        message = f"these are column totals, and those in line {body[clear[0]][0].line}, too"
+        state.add_problem_at(body[at][0], message, "write them once, above or below the grid")
+    if clear:
+        if clear[0] not in (0, len(body) - 1):
+            state.add_problem_at(body[clear[0]][0], "column totals within the grid", "write them above or below it")
+        return clear[0]
+    others = max(len(tokens) for tokens in body)
+    for at in (0, len(body) - 1):  # such as "? ? 3": shorter than the rows, which also have a total
+        if len(body[at]) == others - 1 and all(token.is_total or token.text == UNKNOWN for token in body[at]):
+            return at
+    wrong = _find_wrong_mark(body)
+    if wrong:
+        state.add_problem_at(wrong, f"{wrong.text!r} is not a mark", _MARK_HELP)
+    else:
+        state.add_problem_at(body[0][0], "the totals of the columns are missing", _TOTALS_HELP)
+    return 0
+
+
+def _is_clear_total_row(tokens: Sequence[Token]) -> bool:
+    totals = [at for at, token in enumerate(tokens) if token.is_total]
+    # A row of squares has one total, at its begin or end.
+    has_inner = any(0 < at < len(tokens) - 1 for at in totals)
+    return (len(totals) > 1 or has_inner) and all(token.text in _UNKNOWN_TOTALS or token.is_total for token in tokens)
+
+
+def _find_wrong_mark(rows: Sequence[Sequence[Token]]) -> Token | None:
+    return next((token for row in rows for token in row if not token.is_total and token.text not in MARKS), None)
+
+
+def _parse_squares(state: _ParseState, body: Sequence[Sequence[Token]]) -> tuple[str, ...]:
+    width = len(state.column_totals)
+    if width > MAX_SIDE or len(body) > MAX_SIDE:
+        token = state.column_totals[MAX_SIDE] if width > MAX_SIDE else body[MAX_SIDE][0]
+        state.add_problem_at(token, "the grid is too large", f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows")
+    elif not body:
+        state.add_problem_at(state.column_totals[0], "the grid has no rows", _MARK_HELP)
+    right_side = any(tokens[-1].is_total for tokens in body) and not any(tokens[0].is_total for tokens in body)
+    rows: list[str] = []
+    for y, tokens in enumerate(body):
+        total, squares = _split_total(tokens, width, right_side=right_side)
+        if total is None:
+            hint = "write the number of its ship squares before it, or - if unknown"
+            state.add_problem_at(tokens[0], "this row has no total", hint)
+        else:
+            state.row_totals.append(total)
+        if total is not None and len(squares) != width:
+            message = f"this row has {pluralize(len(squares), 'square')}, and there are {width} column totals"
+            extra = squares[width] if len(squares) > width else tokens[-1]
+            state.add_problem_at(extra, message, "all rows have a square for each column")
+        for x, token in enumerate(squares):
+            if token.text not in MARKS:
+                state.add_problem_at(token, f"{token.text!r} is not a mark", _MARK_HELP)
+                break
+            state.squares[Square(x, y)] = token
+        rows.append("".join(MARKS.get(token.text, UNKNOWN) for token in squares))
+    return tuple(rows)
+
+
+def _split_total(tokens: Sequence[Token], width: int, *, right_side: bool) -> tuple[Token | None, Sequence[Token]]:
+    """Return the total of a row and its squares. A ? is the total if there is one too many."""
+    if tokens[0].is_total:
+        return tokens[0], tokens[1:]
+    if tokens[-1].is_total:
+        return tokens[-1], tokens[:-1]
+    ends = [-1, 0] if right_side else [0, -1]
+    for end in ends:
+        if len(tokens) == width + 1 and tokens[end].text == UNKNOWN:
+            return tokens[end], tokens[:-1] if end else tokens[1:]
+    return None, tokens
+
+
+def _read_totals(
+    state: _ParseState, tokens: Sequence[Token], length: int, names: Sequence[str]
+) -> tuple[int | None, ...]:
+    for token, name in zip(tokens, names, strict=True):
+        if not token.is_number and token.text not in _UNKNOWN_TOTALS:
+            state.add_problem_at(token, f"{token.text!r} is not a total", "write a number, or - for an unknown one")
+        elif token.is_number and (len(token.text) > 2 or int(token.text) > length):
+            message = f"{name} cannot have {token.text[:9]} ship squares"
+            state.add_problem_at(token, message, f"it has {pluralize(length, 'square')}")
+    return tuple(int(token.text) if token.is_number and len(token.text) < 3 else None for token in tokens)
+
+
+def _add_fleet(state: _ParseState, board: Board) -> Board:
+    """Return the board with its fleet; report totals that contradict it or each other."""
+    sums = {name: None if None in totals else sum(filter(None, totals)) for name, totals in _both_totals(board)}
+    rows, columns = sums["rows"], sums["columns"]
+    place = state.column_totals[0]
+    if rows is not None and columns is not None and rows != columns:
+        message = f"the columns add up to {columns}, the rows to {rows}"
+        state.add_problem_at(place, message, "both are the number of ship squares: correct a total")
+        return board
+    known = rows if rows is not None else columns
+    fleet = board.fleet
+    if not fleet:
+        usual = [fleet for fleet in FLEETS.values() if known in (None, sum(fleet))]
+        preferred = default_fleet(board.width, board.height)
+        fleet = preferred if preferred in usual else next(iter(usual), ())
+        if not fleet:
+            message = f"the totals add up to {known}, which no usual fleet has"
+            state.add_problem_at(place, message, 'write the fleet above the grid, such as "fleet: 5,4,3,3,2"')
+            return board
+    elif known is not None and known != sum(fleet):
+        message = f"the fleet {format_fleet(fleet)} has {pluralize(sum(fleet), 'square')}, the totals add up to {known}"
+        state.add_problem(*state.fleet_place, message, "correct the fleet or a total")
+    for name, totals in _both_totals(board):
+        least = sum(filter(None, totals))
+        if None in totals and least > sum(fleet):
+            message = (
+                f"the known totals of the {name} add up to {least}, the fleet has {pluralize(sum(fleet), 'square')}"
+            )
+            state.add_problem_at(place, message, "correct a total or the fleet")
+    if error := find_fleet_error(fleet, board.width, board.height):
+        message, _, hint = error.partition("; ")
+        state.add_problem(*(state.fleet_place if state.fleet else place[:2]), message, hint)
+    return Board(rows=board.rows, row_totals=board.row_totals, column_totals=board.column_totals, fleet=fleet)
+
+
+def _both_totals(board: Board) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+    yield "rows", board.row_totals
+    yield "columns", board.column_totals
+
+
+def _check_lines(state: _ParseState, board: Board) -> None:
+    """Report lines whose given squares contradict their total, and too many given ship squares."""
+    lines = [(f"row {y + 1}", board.row_totals[y], row, state.row_totals[y]) for y, row in enumerate(board.rows)]
+    for x, total in enumerate(board.column_totals):
+        lines.append((column_name(x), total, "".join(row[x] for row in board.rows), state.column_totals[x]))
+    for name, total, marks, token in lines:
+        ships, water = sum(mark in SHIP_MARKS for mark in marks), marks.count(WATER)
+        if total is not None and ships > total:
+            message = f"{name} has the total {total}, and {pluralize(ships, 'ship square')} in it {_are(ships)} given"
+            state.add_problem_at(token, message, f"write {ships} or more, or correct a square")
+        elif total is not None and len(marks) - water < total:
+            message = f"{name} has the total {total}, and only {len(marks) - water} of its squares can hold a ship"
+            state.add_problem_at(token, message, f"write {len(marks) - water} or less, or correct a square")
+    given = len(board.find_marks(SHIP_MARKS))
+    if given > sum(board.fleet):
+        message = f"{given} ship squares are given, the fleet has {sum(board.fleet)}"
+        state.add_problem(*state.fleet_place, message, "correct the fleet or a square")
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+# The sides on which a ship continues from each piece; the other sides are water.
+_CONTINUES: Mapping[str, tuple[tuple[int, int], ...]] = {
+    LEFT: ((1, 0),), RIGHT: ((-1, 0),), TOP: ((0, 1),), BOTTOM: ((0, -1),), SINGLE: (),
+}  # fmt: skip
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
+_SIDE_NAMES = {(1, 0): "to the right", (-1, 0): "to the left", (0, 1): "downwards", (0, -1): "upwards"}
+
+
+def _check_pieces(state: _ParseState, board: Board) -> None:
+    """Report given ship squares that contradict their neighbours."""
+    marks = {square: board.rows[square.y][square.x] for square in state.squares}
+    for square, mark in marks.items():
+        if mark in SHIP_MARKS:
+            for message, hint in _find_piece_errors(marks, square):
+                state.add_problem_at(state.squares[square], message, hint)
+
+
+def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[tuple[str, str]]:
+    """Yield a message and its hint for each contradiction between a ship square and the others."""
+    (x, y), mark = square, marks[square]
+    for right, down in ((1, 1), (-1, 1)):
+        other = Square(x + right, y + down)
+        if marks.get(other, WATER) in SHIP_MARKS:
+            yield f"the ships on {square} and {other} touch at a corner", "one of the two is wrong"
+    sides = {(right, down): Square(x + right, y + down) for right, down in _SIDES}
+    if mark == MIDDLE:
+        can_continue = [marks.get(other, WATER) != WATER for other in sides.values()]
+        if not (all(can_continue[:2]) or all(can_continue[2:])):
+            hint = "a middle piece has a ship square on two opposite sides"
+            yield f"{square} is the middle of a ship, which cannot go on in both directions", hint
+    for side, other in sides.items() if mark in _CONTINUES else ():
+        if side in _CONTINUES[mark] and marks.get(other, WATER) == WATER:
+            blocked = f"{other} is water" if other in marks else "there is the edge"
+            yield f"the ship on {square} goes on {_SIDE_NAMES[side]}, and {blocked}", "correct the piece"
+        elif side not in _CONTINUES[mark] and marks.get(other, WATER) in SHIP_MARKS:
+            yield f"the ship on {square} ends there, and {other} is a ship square", "correct one of the two"

@@ -1,0 +1,186 @@
+"""Write and draw Bimaru puzzles: text, pictures, and the steps of a solution as pictures."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pi_appliance.puzzles import Step
+from pi_appliance.puzzles.battleship.board import Square
+from pi_appliance.puzzles.bimaru.board import (
+    BOTTOM,
+    LEFT,
+    MIDDLE,
+    RIGHT,
+    SHIP,
+    SHIP_MARKS,
+    SINGLE,
+    TOP,
+    UNKNOWN,
+    WATER,
+    Board,
+    Solution,
+    draw_pieces,
+    format_fleet,
+    notate,
+)
+from pi_appliance.puzzles.bimaru.techniques import (
+    CONTRADICTION,
+    Deduction,
+    SolvingGrid,
+    describe_deduction,
+    iter_deductions,
+)
+from pi_appliance.puzzles.rendering import svg_document
+
+SQUARE_SIZE = 36  # SVG units
+LABEL_SIZE = 28  # SVG units for letters, numbers and totals
+# Class names begin with bi-, because a page may contain many pictures.
+STYLE = """\
+.bi-open{fill:#fffdf7}.bi-sea{fill:#cfe6f5}.bi-why{fill:#f6d98b}.bi-got{fill:#bfe6c8}.bi-try{fill:#dccbf2}
+.bi-line{stroke:#33475b;stroke-width:1}.bi-t{font-family:system-ui,sans-serif;text-anchor:middle}
+.bi-name{fill:#5b6b7a}.bi-total{fill:#1c1c1c;font-weight:700}.bi-wave{fill:none;stroke:#2f6fa8;stroke-width:2.5}
+.bi-ship{fill:#4a5560}.bi-given{fill:#14181c}
+@media (prefers-color-scheme:dark){.bi-open{fill:#1e2126}.bi-sea{fill:#16364d}.bi-why{fill:#5c4d1c}
+.bi-got{fill:#1d4a2b}.bi-try{fill:#4a3768}.bi-line{stroke:#9fb0bf}.bi-name{fill:#a9b6c2}.bi-total{fill:#f2f2f2}
+.bi-wave{stroke:#8fc1f5}.bi-ship{fill:#aab4be}.bi-given{fill:#f2f5f8}}"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shades:
+    """The squares with another background, as masks."""
+
+    reason: int = 0
+    new: int = 0
+    guess: int = 0
+
+    def find_style(self, bit: int, mark: str) -> str:
+        if self.guess & bit:
+            return "try"
+        if self.new & bit:
+            return "got"
+        if self.reason & bit:
+            return "why"
+        return "sea" if mark == WATER else "open"
+
+
+def render(board: Board) -> str:
+    """Draw the board as `parse` reads it: the fleet, the totals of the columns, the rows."""
+    return _draw_rows(board, board.rows)
+
+
+def _draw_rows(board: Board, rows: tuple[str, ...]) -> str:
+    column_totals, row_totals = (
+        ["-" if total is None else str(total) for total in totals] for totals in (board.column_totals, board.row_totals)
+    )
+    wide, total_wide = max(map(len, column_totals)), max(map(len, row_totals))
+    cells = [[" " * total_wide, *column_totals], *([total, *row] for total, row in zip(row_totals, rows, strict=True))]
+    lines = (f"{total:>{total_wide}} " + " ".join(f"{cell:>{wide}}" for cell in row) for total, *row in cells)
+    return f"fleet: {format_fleet(board.fleet)}\n" + "".join(f"{line}\n" for line in lines)
+
+
+def render_solution(board: Board, line: Solution) -> str:
+    """Draw a solution: its notation, then the grid with its totals."""
+    pieces = {square: piece for ship in line for square, piece in draw_pieces(ship)}
+    rows = tuple("".join(pieces.get(Square(x, y), WATER) for x in range(board.width)) for y in range(board.height))
+    return f"{notate(board, line)}\n\n{_draw_rows(board, rows)}"
+
+
+def render_svg(board: Board) -> str:
+    """Draw the board as one self-contained SVG picture."""
+    ships = ", ".join(f"{board.fleet.count(length)} of {length}" for length in sorted({*board.fleet}, reverse=True))
+    return _draw_picture(SolvingGrid(board), f"Bimaru: ships {ships}", _Shades())
+
+
+def steps(board: Board, line: Solution) -> Iterator[Step]:
+    """Yield pictures of the steps from the given squares to `line`; a step may be a guess."""
+    yield Step("The given squares", render_svg(board))
+    grid = SolvingGrid(board)
+    for deduction in iter_deductions(grid, line):
+        if deduction.technique == CONTRADICTION:
+            return
+        yield Step(describe_deduction(deduction), _draw_deduction(grid, deduction))
+
+
+def draw_contradiction(grid: SolvingGrid, deduction: Deduction) -> str:
+    """Draw a contradiction, with the squares known at that time."""
+    return _draw_picture(grid, deduction.text, _Shades(reason=deduction.reason))
+
+
+def _draw_deduction(grid: SolvingGrid, deduction: Deduction) -> str:
+    new = deduction.ships | deduction.water
+    is_guess = deduction.technique == "guess"
+    shades = _Shades(reason=deduction.reason, new=0 if is_guess else new, guess=new if is_guess else 0)
+    after = SolvingGrid(grid.layout.board)
+    after.ships, after.water = grid.ships | deduction.ships, grid.water | deduction.water
+    return _draw_picture(after, describe_deduction(deduction), shades)
+
+
+def _draw_picture(grid: SolvingGrid, title: str, shades: _Shades) -> str:
+    board = grid.layout.board
+    width, height = 2 * LABEL_SIZE + SQUARE_SIZE * board.width, 2 * LABEL_SIZE + SQUARE_SIZE * board.height
+    parts = [part for y in range(board.height) for x in range(board.width) for part in _draw_square(grid, x, y, shades)]
+    return svg_document(width, height, title, STYLE, [*parts, *_draw_labels(board)])
+
+
+def _draw_square(grid: SolvingGrid, x: int, y: int, shades: _Shades) -> Iterator[str]:
+    bit, given = 1 << grid.layout.number(Square(x, y)), grid.layout.board.rows[y][x]
+    mark = WATER if grid.water & bit else _find_shape(grid, x, y) if grid.ships & bit else UNKNOWN
+    left, top = LABEL_SIZE + SQUARE_SIZE * x, LABEL_SIZE + SQUARE_SIZE * y
+    style = shades.find_style(bit, mark)
+    yield f'<rect class="bi-{style} bi-line" x="{left}" y="{top}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>'
+    if mark == WATER:
+        yield f'<path class="bi-wave" d="M{left + 9} {top + 18}q4.5 -6 9 0t9 0"/>'
+    elif mark in SHIP_MARKS:
+        name = "given" if given in SHIP_MARKS else "ship"
+        yield f'<path class="bi-{name}" d="{_draw_piece(mark, left + SQUARE_SIZE // 2, top + SQUARE_SIZE // 2)}"/>'
+
+
+def _find_shape(grid: SolvingGrid, x: int, y: int) -> str:
+    """Return the piece on a ship square as far as its neighbours show it."""
+    given = grid.layout.board.rows[y][x]
+    if given not in (UNKNOWN, SHIP):
+        return given
+
+    def read_side(right: int, down: int) -> str:
+        if not (0 <= x + right < grid.layout.width and 0 <= y + down < grid.layout.height):
+            return WATER
+        bit = 1 << grid.layout.number(Square(x + right, y + down))
+        return WATER if grid.water & bit else SHIP if grid.ships & bit else UNKNOWN
+
+    sides = "".join(read_side(right, down) for right, down in ((-1, 0), (1, 0), (0, -1), (0, 1)))
+    ends = {".X": LEFT, "X.": RIGHT, "XX": MIDDLE}
+    if SHIP in sides[2:]:
+        ends = {".X": TOP, "X.": BOTTOM, "XX": MIDDLE}
+        return ends.get(sides[2:], SHIP)
+    return SINGLE if sides == "...." else ends.get(sides[:2], SHIP)
+
+
+def _draw_piece(mark: str, x: int, y: int) -> str:
+    """Return the outline of a piece around its centre; its round side is an end of the ship."""
+    half, edge = 13, SQUARE_SIZE // 2
+    circle = f"M{x - half} {y}a{half} {half} 0 1 1 {2 * half} 0a{half} {half} 0 1 1 {-2 * half} 0z"
+    return {
+        SINGLE: circle,
+        SHIP: f"M{x} {y - 9}l9 9l-9 9l-9 -9z",
+        MIDDLE: f"M{x - half} {y - half}h{2 * half}v{2 * half}h{-2 * half}z",
+        LEFT: f"M{x + edge} {y - half}v{2 * half}h{-edge}a{half} {half} 0 0 1 0 {-2 * half}z",
+        RIGHT: f"M{x - edge} {y - half}v{2 * half}h{edge}a{half} {half} 0 0 0 0 {-2 * half}z",
+        TOP: f"M{x - half} {y + edge}h{2 * half}v{-edge}a{half} {half} 0 0 0 {-2 * half} 0z",
+        BOTTOM: f"M{x - half} {y - edge}h{2 * half}v{edge}a{half} {half} 0 0 1 {-2 * half} 0z",
+    }[mark]
+
+
+def _draw_labels(board: Board) -> Iterator[str]:
+    """Yield the names of columns and rows, and their totals at the right and below."""
+    right, bottom = LABEL_SIZE + SQUARE_SIZE * board.width, LABEL_SIZE + SQUARE_SIZE * board.height
+    for x, total in enumerate(board.column_totals):
+        center = LABEL_SIZE + SQUARE_SIZE * x + SQUARE_SIZE // 2
+        yield _draw_text("name", center, LABEL_SIZE - 8, str(Square(x, 0))[0])
+        yield _draw_text("total", center, bottom + 20, "?" if total is None else str(total))
+    for y, total in enumerate(board.row_totals):
+        center = LABEL_SIZE + SQUARE_SIZE * y + SQUARE_SIZE // 2 + 5
+        yield _draw_text("name", LABEL_SIZE // 2, center, str(y + 1))
+        yield _draw_text("total", right + LABEL_SIZE // 2, center, "?" if total is None else str(total))
+
+
+def _draw_text(style: str, x: int, y: int, text: str) -> str:
+    return f'<text class="bi-t bi-{style}" font-size="{16 if style == "total" else 13}" x="{x}" y="{y}">{text}</text>'

@@ -1,0 +1,411 @@
+"""Solve and rate a Bimaru puzzle as a person does: by the simplest technique, else by a guess."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import comb
+
+from pi_appliance.puzzles.battleship.board import Ship, Square
+from pi_appliance.puzzles.bimaru.board import (
+    BOTTOM,
+    LEFT,
+    LEVELS,
+    MIDDLE,
+    RIGHT,
+    SINGLE,
+    TOP,
+    UNKNOWN,
+    Board,
+    Solution,
+    set_mark,
+)
+from pi_appliance.puzzles.bimaru.parse import parse
+from pi_appliance.puzzles.bimaru.position import (
+    Contradiction,
+    Layout,
+    Line,
+    Place,
+    Position,
+    iterate_bits,
+    narrow,
+    survey_fleet,
+    union_masks,
+)
+from pi_appliance.puzzles.bimaru.search import is_unique
+from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
+
+TECHNIQUES = {
+    **dict.fromkeys(("given piece", "no contact", "full line", "needed squares", "longest ship"), "easy"),
+    **dict.fromkeys(("common squares", "last place", "no room"), "medium"),
+    **dict.fromkeys(("line arrangement", "trial"), "hard"),
+    "guess": "extreme",
+}
+"""The techniques, simplest first, and the level of a puzzle that needs them."""
+CONTRADICTION = "contradiction"
+MAX_ARRANGEMENTS = 500  # of the ship squares of a line; a person gives up earlier
+
+
+@dataclass(frozen=True, slots=True)
+class Deduction:
+    """One step: its reason, and the squares that become ship or water."""
+
+    technique: str
+    text: str
+    ships: int = 0
+    water: int = 0
+    reason: int = 0  # the squares that are the reason
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Rating of a puzzle for a person: level, hardest technique, and uses of each technique."""
+
+    level: str
+    technique: str
+    steps: dict[str, int]
+
+
+class SolvingGrid:
+    """A grid under way: the squares that are known so far."""
+
+    def __init__(self, board: Board) -> None:
+        self.layout = Layout(board)
+        self.ships, self.water = self.layout.given_ships, self.layout.given_water
+        self._complete, self._possible = list[Place](), list[Place]()
+
+    @property
+    def open(self) -> int:
+        """The squares that are not known."""
+        return self.layout.all & ~(self.ships | self.water)
+
+    def apply(self, deduction: Deduction) -> None:
+        """Fill in the squares of a deduction."""
+        self.ships |= deduction.ships
+        self.water |= deduction.water
+
+    def find_deduction(self) -> Deduction | None:
+        """Return a contradiction or the simplest deduction; None if only a guess helps."""
+        try:
+            self._check_contact()
+            self._check_lines()
+            self._complete, self._possible = survey_fleet(self.layout, self.ships, self.water, self.layout.places)
+        except Contradiction as error:
+            return Deduction(CONTRADICTION, str(error), reason=error.mask)
+        for deduction in self._deductions():
+            new = replace(deduction, ships=deduction.ships & ~self.ships, water=deduction.water & ~self.water)
+            if new.ships or new.water or new.technique == CONTRADICTION:
+                return new
+        return None
+
+    def _check_contact(self) -> None:
+        if touching := self.layout.corners_of(self.ships) & self.ships:
+            raise Contradiction("contact", str(self.layout.squares(touching)[0]), mask=touching)
+
+    def _check_lines(self) -> None:
+        for mask, total, at in self.layout.counted_lines:
+            name, has = self.layout.lines[at].name, (self.ships & mask).bit_count()
+            if has > total:
+                raise Contradiction("many", name, total, mask)
+            if has + (self.open & mask).bit_count() < total:
+                raise Contradiction("few", name, total, mask)
+
+    def _deductions(self) -> Iterator[Deduction]:
+        yield from self._given_pieces()
+        yield from self._no_contact()
+        yield from self._full_lines()
+        yield from self._needed_squares()
+        yield from self._longest_ships()
+        yield from self._common_squares()
+        yield from self._last_places()
+        yield from self._squares_without_room()
+        yield from self._line_arrangements()
+        yield from self._trials()
+
+    def _full_lines(self) -> Iterator[Deduction]:
+        for line in self.layout.lines:
+            free = self.open & line.mask
+            if free and line.total == (self.ships & line.mask).bit_count():
+                if line.total:
+                    text = f"{_line_name(line)} has all of its ship squares, so the rest is water: {self._names(free)}"
+                else:
+                    text = f"{_line_name(line)} has no ship squares, so it is water: {self._names(free)}"
+                yield Deduction("full line", text, water=free, reason=self.ships & line.mask)
+
+    def _needed_squares(self) -> Iterator[Deduction]:
+        for line in self.layout.lines:
+            free, has = self.open & line.mask, self.ships & line.mask
+            if free and line.total == has.bit_count() + free.bit_count():
+                text = f"{_line_name(line)} needs all of its open squares: {self._names(free)} {_are_ships(free)}"
+                yield Deduction("needed squares", text, ships=free, reason=self.water & line.mask)
+
+    def _given_pieces(self) -> Iterator[Deduction]:
+        for x, y in self.layout.board.find_marks(LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE):
+            piece, bit = self.layout.board.rows[y][x], 1 << self.layout.number(Square(x, y))
+            around = (self.layout.sides_of(bit) | self.layout.corners_of(bit)) & ~bit
+            if piece == MIDDLE:
+                yield from self._middle_piece(Square(x, y), bit)
+            elif piece == SINGLE:
+                text = f"{Square(x, y)} is a ship of 1, so the squares around it are water"
+                yield Deduction("given piece", text, water=around, reason=bit)
+            else:
+                right, down = {LEFT: (1, 0), RIGHT: (-1, 0), TOP: (0, 1), BOTTOM: (0, -1)}[piece]
+                ahead = 1 << self.layout.number(Square(x + right, y + down))
+                beside = self.layout.corners_of(bit) | self.layout.sides_of(bit) & ~ahead
+                end = {LEFT: "left", RIGHT: "right", TOP: "upper", BOTTOM: "lower"}[piece]
+                text = f"{Square(x, y)} is the {end} end of a ship: it goes on at {self._names(ahead)}, and the"
+                text += " other squares around it are water"
+                yield Deduction("given piece", text, ahead, beside, bit)
+
+    def _middle_piece(self, square: Square, bit: int) -> Iterator[Deduction]:
+        row, column = self.layout.lines[square.y].mask, self.layout.lines[self.layout.height + square.x].mask
+        sides = self.layout.sides_of(bit)
+        for line, word in ((row, "left and right"), (column, "up and down")):
+            along, across = sides & line, sides & ~line
+            blocked = across.bit_count() < 2 or across & self.water
+            if blocked or along & self.ships:
+                text = f"{square} is the middle of a ship, which can only go on {word}: {self._names(along)}"
+                text += f" {_are_ships(along)}" + (f", {self._names(across)} water" if across else "")
+                yield Deduction("given piece", text, along, across, bit)
+
+    def _no_contact(self) -> Iterator[Deduction]:
+        for run in self.layout.find_runs(self.ships):
+            corners = self.layout.corners_of(run) & self.open
+            if corners:
+                text = f"ships do not touch, so the squares diagonal to {self._names(run)} are water:"
+                yield Deduction("no contact", f"{text} {self._names(corners)}", water=corners, reason=run)
+
+    def _longest_ships(self) -> Iterator[Deduction]:
+        longest = max((place.length for place in self._possible), default=0)
+        for run in self._open_runs():
+            ends = self.layout.sides_of(run) & self.open
+            if run.bit_count() == longest and ends:
+                text = f"no ship that is left is longer than {longest}, so {self._names(run)} ends there:"
+                yield Deduction(
+                    "longest ship", f"{text} {self._names(ends)} {_are_water(ends)}", water=ends, reason=run
+                )
+
+    def _open_runs(self) -> Iterator[int]:
+        """Yield the runs of ship squares that are not a complete ship."""
+        yield from self.layout.find_runs(self.ships & ~union_masks(self._complete))
+
+    def _common_squares(self) -> Iterator[Deduction]:
+        for run in self._open_runs():
+            places = [place for place in self._possible if place.mask & run]
+            ships, water = self._intersect(places)
+            if ships or water:
+                fitting = "the only ship that fits over" if len(places) == 1 else "all ships that fit over"
+                text = f"{fitting} {self._names(run)}" + self._consequences(ships, water, several=len(places) > 1)
+                yield Deduction("common squares", text, ships, water, run)
+
+    def _intersect(self, places: Sequence[Place]) -> tuple[int, int]:
+        """Return the open squares that are ship with each of `places`, and those that are water."""
+        ships = water = self.open
+        for place in places:
+            ships &= place.mask
+            water &= place.halo
+        return ships, water
+
+    def _consequences(self, ships: int, water: int, *, several: bool) -> str:
+        verbs = ("cover", "leave") if several else ("covers", "leaves")
+        parts = [f"{verbs[0]} {self._names(ships)}"] if ships else []
+        parts += [f"{verbs[1]} {self._names(water)} empty"] if water else []
+        return f" {' and '.join(parts)}"
+
+    def _last_places(self) -> Iterator[Deduction]:
+        left = Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
+        for length in sorted(left, reverse=True):
+            places = [place for place in self._possible if place.length == length]
+            if len(places) == left[length]:
+                names = _join_names([str(place.ship) for place in places])
+                halo = 0
+                for place in places:
+                    halo |= place.halo
+                ships = f"the ship of {length} fits" if len(places) == 1 else f"the ships of {length} that are left fit"
+                text = f"{ships} only on {names}"
+                yield Deduction("last place", text, union_masks(places), halo & self.open, 0)
+            elif left[length] == 1:
+                common, water = self._intersect(places)
+                if common or water:
+                    text = f"all {len(places)} places of the ship of {length} that is left"
+                    text += self._consequences(common, water, several=True)
+                    yield Deduction("last place", text, common, water, 0)
+
+    def _squares_without_room(self) -> Iterator[Deduction]:
+        dead = self.open & ~union_masks(self._possible)
+        if dead:
+            left = Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
+            ships = f"none of the ships that are left ({', '.join(map(str, sorted(left.elements(), reverse=True)))})"
+            text = (
+                f"{ships} fits on {self._names(dead)}: water"
+                if left
+                else f"all ships are found: {self._names(dead)} {_are_water(dead)}"
+            )
+            yield Deduction("no room", text, water=dead)
+
+    def _line_arrangements(self) -> Iterator[Deduction]:
+        for at, line in enumerate(self.layout.lines):
+            free = self.open & line.mask
+            if line.total is None or not free:
+                continue
+            missing = line.total - (self.ships & line.mask).bit_count()
+            if comb(free.bit_count(), missing) > MAX_ARRANGEMENTS:
+                continue
+            ships, water, some = free, free, False
+            for arrangement in self._arrangements(at, free, missing):
+                ships, water, some = ships & arrangement, water & ~arrangement, True
+            name, needs = _line_name(line), f"needs {missing} more ship square{'s' * (missing != 1)}"
+            if not some:
+                yield Deduction(CONTRADICTION, f"{name} {needs}, and there is no way to place them", reason=line.mask)
+            elif ships or water:
+                parts = [f"{self._names(ships)} {_are_ships(ships)}"] if ships else []
+                parts += [f"{self._names(water)} {_are_water(water)}"] if water else []
+                text = f"{name} {needs}: in every way to place them, {' and '.join(parts)}"
+                yield Deduction("line arrangement", text, ships, water, self.ships & line.mask)
+
+    def _arrangements(self, at: int, free: int, missing: int) -> Iterator[int]:
+        """Yield the ways to place the missing ship squares of a line that its ships allow."""
+        mask = self.layout.lines[at].mask
+        along: dict[int, bool] = {place.mask: True for place in self._possible if place.line == at and place.length > 1}
+        along |= {place.mask: True for place in self._complete if place.line == at and place.length > 1}
+        crossing = union_masks(
+            place for place in (*self._possible, *self._complete) if place.line != at or place.length == 1
+        )
+        left = Counter(self.layout.board.fleet)
+        for squares in combinations(iterate_bits(free), missing):
+            added = sum(1 << square for square in squares)
+            lengths = Counter[int]()
+            for run in self.layout.find_runs(self.ships & mask | added):
+                length = run.bit_count()
+                lengths[length] += length > 1
+                if (run not in along) if length > 1 else not run & crossing:
+                    break
+            else:
+                if lengths <= left:
+                    yield added
+
+    def _trials(self) -> Iterator[Deduction]:
+        for number in iterate_bits(self.open):
+            bit, name = 1 << number, self.layout.square(number)
+            for ships, water, assumed, result in (
+                (bit, 0, "a ship square", "water"),
+                (0, bit, "water", "a ship square"),
+            ):
+                position = Position(self.ships | ships, self.water | water, (), self.layout.places)
+                try:
+                    narrow(self.layout, position)
+                except Contradiction as error:
+                    text = f"suppose that {name} is {assumed}: in the end, {error}; so it is {result}"
+                    yield Deduction("trial", text, water, ships, error.mask)
+
+    def _names(self, mask: int) -> str:
+        names: list[str] = []
+        for run in self.layout.find_runs(mask):
+            squares = self.layout.squares(run)
+            whole = Ship(squares[0], squares[-1])
+            names += [str(whole)] if len(whole.squares) == len(squares) else map(str, squares)
+        return _join_names(names)
+
+
+def _line_name(line: Line) -> str:
+    return f"{line.name}, whose total must be {line.total}," if line.is_derived else line.name
+
+
+def _are_ships(mask: int) -> str:
+    return "are ship squares" if mask.bit_count() > 1 else "is a ship square"
+
+
+def _are_water(mask: int) -> str:
+    return "are water" if mask.bit_count() > 1 else "is water"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def iter_deductions(grid: SolvingGrid, solution: Solution = ()) -> Iterator[Deduction]:
+    """Yield deductions until the grid is full or contradictory; apply each at the next request.
+
+    If no technique helps, a square is guessed from `solution`; without it, the guess is the end.
+    """
+    while grid.open or not solution:
+        deduction = grid.find_deduction() or (_make_guess(grid, solution) if grid.open else None)
+        if deduction is None:
+            return
+        yield deduction
+        if not (deduction.ships or deduction.water):
+            return
+        grid.apply(deduction)
+
+
+def _make_guess(grid: SolvingGrid, solution: Solution) -> Deduction:
+    layout = grid.layout
+    lines = [line.mask for line in layout.lines if line.mask & grid.open]
+    line = min(lines, key=lambda mask: (mask & grid.open).bit_count())
+    bit = line & grid.open & -(line & grid.open)
+    name = layout.squares(bit)[0]
+    if not solution:
+        return Deduction("guess", f"a guess: {name} is a ship square or water", reason=bit)
+    if any(name in ship.squares for ship in solution):
+        return Deduction("guess", f"a guess: {name} is a ship square", ships=bit)
+    return Deduction("guess", f"a guess: {name} is water", water=bit)
+
+
+def describe_deduction(deduction: Deduction) -> str:
+    """Return the technique and the text of a deduction; the text of a guess names it already."""
+    return deduction.text if deduction.technique == "guess" else f"{deduction.technique}: {deduction.text}"
+
+
+def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
+    """Return the next step as text."""
+    board = parse(board) if isinstance(board, str) else board
+    runtime.report_progress(None, "looking for the next step")
+    deduction = next(iter_deductions(SolvingGrid(board)), None)
+    if deduction is None:
+        return "all squares are known"
+    if deduction.technique == CONTRADICTION:
+        return f"there is no solution: {deduction.text}"
+    return describe_deduction(deduction)
+
+
+def find_contradiction(grid: SolvingGrid, runtime: SearchRuntime) -> Deduction | None:
+    """Return the contradiction that follows without a guess, or None. Raises Interrupted."""
+    last = None
+    for deduction in iter_deductions(grid):
+        runtime.report_progress(None, "looking for a contradiction")
+        last = deduction
+    return last if last is not None and last.technique == CONTRADICTION else None
+
+
+def rate_difficulty(board: Board, runtime: SearchRuntime, solution: Solution = ()) -> Difficulty:
+    """Rate a puzzle; without the `solution`, up to the first guess. Raises Interrupted."""
+    steps: Counter[str] = Counter()
+    for deduction in iter_deductions(SolvingGrid(board), solution):
+        steps[deduction.technique] += 1
+        runtime.report_progress(None, "rating the difficulty")
+    used = [technique for technique in TECHNIQUES if technique in steps]
+    if not used:
+        return Difficulty(LEVELS[0], "none", {})
+    return Difficulty(TECHNIQUES[used[-1]], used[-1], {technique: steps[technique] for technique in used})
+
+
+def find_hard_square(board: Board, level: str, runtime: SearchRuntime) -> Square | None:
+    """Return the first square that needs a technique above `level`; None if there is none."""
+    grid = SolvingGrid(board)
+    for deduction in iter_deductions(grid):
+        runtime.report_progress(None, "rating the difficulty")
+        if LEVELS.index(TECHNIQUES[deduction.technique]) > LEVELS.index(level):
+            new = deduction.ships | deduction.water | deduction.reason & grid.open
+            return grid.layout.squares(new)[0]
+    return None
+
+
+def redundant_givens(board: Board, runtime: SearchRuntime) -> Iterator[Square]:
+    """Yield each given square without which the solution stays unique. Raises Interrupted."""
+    givens = board.givens
+    for done, square in enumerate(givens):
+        tick = partial(runtime.report_progress, None, f"is given square {done + 1} of {len(givens)} needed?")
+        tick()
+        if is_unique(set_mark(board, square, UNKNOWN), tick):
+            yield square
