@@ -266,12 +266,9 @@ class SolvingGrid:
 
     def _arrangements(self, at: int, free: int, missing: int) -> Iterator[int]:
         """Yield the ways to place the missing ship squares of a line that its ships allow."""
-        mask = self.layout.lines[at].mask
-        along: dict[int, bool] = {place.mask: True for place in self._possible if place.line == at and place.length > 1}
-        along |= {place.mask: True for place in self._complete if place.line == at and place.length > 1}
-        crossing = union_masks(
-            place for place in (*self._possible, *self._complete) if place.line != at or place.length == 1
-        )
+        mask, places = self.layout.lines[at].mask, [*self._possible, *self._complete]
+        along = {place.mask for place in places if place.line == at and place.length > 1}
+        crossing = union_masks(place for place in places if place.line != at or place.length == 1)
         left = Counter(self.layout.board.fleet)
         for squares in combinations(iterate_bits(free), missing):
             added = sum(1 << square for square in squares)
