@@ -19,9 +19,10 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     r"""Solve the board; always searches for a second solution. Raises Interrupted.
 
     >>> from pi_appliance.puzzles import bimaru
-    >>> answer = bimaru.solve("fleet: 2,1\n  2 0 1\n1 ? ? ?\n1 ? ? ?\n1 ? ? ?")
-    >>> answer.count, [bimaru.notate(None, line) for line in answer.solutions]
-    (1, ['A1-A2 C3'])
+    >>> board = bimaru.parse("fleet: 2,1\n  2 0 1\n1 ? ? ?\n1 v ? ?\n1 ? ? ?")
+    >>> answer = bimaru.solve(board)
+    >>> answer.count, bimaru.notate(board, next(answer.solutions))
+    (1, 'A1-A2 C3')
     """
     board = parse(board) if isinstance(board, str) else board
     solver = _BoardSolver(board, runtime)
