@@ -101,9 +101,9 @@ def set_mark(board: Board, square: Square, mark: str) -> Board:
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
-    rules = check_rules("bimaru", RULES, rules, empty_is_default=False)
+    rules = check_rules("bimaru", RULES, rules)
     if "count-to" in rules:
-        board = replace(board, count_to=_parse_limit(rules["count-to"] or "all"))
+        board = replace(board, count_to=_parse_limit(rules["count-to"]))
     if "size" in rules:
         board = replace(board, new_size=_parse_size(rules["size"]) if rules["size"] else None)
     if "fleet" in rules:

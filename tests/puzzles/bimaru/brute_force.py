@@ -24,13 +24,17 @@ def find_solutions(
     rows: Sequence[str], row_totals: Totals, column_totals: Totals, fleet: tuple[int, ...]
 ) -> list[Occupied]:
     """Return every pattern with these totals and given squares."""
-    patterns = list_patterns(len(rows[0]), len(rows), fleet)
+    width, height = len(rows[0]), len(rows)
+    marks = [(x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row) if mark != "?"]
     return [
         pattern
-        for pattern in patterns
-        if all(total in (None, sum(y == at for _, y in pattern)) for at, total in enumerate(row_totals))
-        and all(total in (None, sum(x == at for x, _ in pattern)) for at, total in enumerate(column_totals))
-        and all(agrees(pattern, x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row))
+        for pattern in list_patterns(width, height, fleet)
+        if all(
+            total in (None, known)
+            for totals, knowns in zip((row_totals, column_totals), count_lines(pattern, width, height), strict=True)
+            for total, known in zip(totals, knowns, strict=True)
+        )
+        and all(agrees(pattern, x, y, mark) for x, y, mark in marks)
     ]
 
 
@@ -59,18 +63,24 @@ def draw(rows: Sequence[str], row_totals: Totals, column_totals: Totals, fleet: 
     return "\n".join([f"fleet: {','.join(map(str, fleet))}", columns, *lines]) + "\n"
 
 
+@cache
+def count_lines(pattern: Occupied, width: int, height: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the numbers of ship squares of the rows and of the columns."""
+    rows = tuple(sum(y == at for _, y in pattern) for at in range(height))
+    return rows, tuple(sum(x == at for x, _ in pattern) for at in range(width))
+
+
 def totals_of(pattern: Occupied, width: int, height: int) -> tuple[list[int | None], list[int | None]]:
-    """Return the totals of the rows and columns of a pattern."""
-    rows: list[int | None] = [sum(y == at for _, y in pattern) for at in range(height)]
-    columns: list[int | None] = [sum(x == at for x, _ in pattern) for at in range(width)]
-    return rows, columns
+    """Return the totals of the rows and columns of a pattern, to be changed."""
+    rows, columns = count_lines(pattern, width, height)
+    return [*rows], [*columns]
 
 
 SMALL_GRIDS = (
     (3, 3, (2, 1)),
     (4, 4, (2, 1, 1)),
     (5, 4, (3, 2, 1)),
-    (5, 5, (3, 2, 1, 1)),
+    (5, 5, (2, 2, 1)),
     (5, 5, (4, 2, 1)),
     (6, 5, (2, 2, 2)),
     (6, 6, (3, 2, 1)),

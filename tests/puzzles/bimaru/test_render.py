@@ -35,7 +35,7 @@ def test_the_steps_fill_the_grid_and_mark_what_is_new() -> None:
     (solution,) = bimaru.solve(board).solutions
     first, *steps = bimaru.steps(board, solution)
     assert first.caption == "The given squares"
-    assert count_classes(first.svg, "bi-open") == 99
+    assert count_classes(first.svg, "bi-open") == 100
     for step in steps:
         is_guess = step.caption.startswith("a guess")
         assert bool(count_classes(step.svg, "bi-try")) == is_guess

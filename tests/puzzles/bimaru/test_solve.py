@@ -33,7 +33,8 @@ def solve_all(text: str) -> list[frozenset[tuple[int, int]]]:
     return [squares_of(solution) for solution in solutions]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.slow_variants
+@pytest.mark.parametrize("seed", range(4))
 def test_the_solutions_are_those_of_brute_force(seed: int) -> None:
     seen = set()
     for rows, row_totals, column_totals, fleet in brute_force.random_puzzles(seed, 40):
@@ -130,7 +131,7 @@ def test_the_partial_result_of_an_interruption() -> None:
 WRONG = {
     "A1-A4 A6-A8": "the fleet has another ship of 1",
     "D8-G8 B4-B6 E6-G6 G1-H1 E3-E4 A8-B8 C1 E1 A2 G4": "row 3 has 1 ship square, and its total is 2",
-    "D8-G8 B4-B6 E6-G6 G1-H1 E3-E4 A8-B8 C1 E1 A2 B3": "B4-B6 touches B3",
+    "D8-G8 B4-B6 E6-G6 G1-H1 E3-E4 A8-B8 C1 E1 A2 B3": "A2 touches B3",
     "D8-G8 B4-B6 E6-G6 G1-H1 E3-E4 A8-B8 C1 E1 A2 H2": "G1-H1 touches H2",
     "D8-G8 B4-B6 E6-G6 G1-H1 E3-E4 A8-B8 C1 E1 A2 B5": "B5: B4-B6 already lies on B5",
 }
