@@ -126,7 +126,7 @@ class Layout:
                         ship = Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
                         mask = sum(1 << self.number(square) for square in ship.squares)
                         halo = (self.sides_of(mask) | self.corners_of(mask)) & ~mask
-                        if not halo & self.given_ships and self._agrees(ship):
+                        if self._agrees(ship):
                             yield Place(ship, mask, halo, length, y if right else self.height + x)
 
     def _agrees(self, ship: Ship) -> bool:

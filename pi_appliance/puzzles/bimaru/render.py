@@ -86,8 +86,12 @@ def render_solution(board: Board, line: Solution) -> str:
 
 def render_svg(board: Board) -> str:
     """Draw the board as one self-contained SVG picture."""
-    ships = ", ".join(f"{board.fleet.count(length)} of {length}" for length in sorted({*board.fleet}, reverse=True))
-    return _draw_picture(SolvingGrid(board), f"Bimaru: ships {ships}", _Shades())
+    return _draw_picture(SolvingGrid(board), f"Bimaru: ships {_group_fleet(board)}", _Shades())
+
+
+def _group_fleet(board: Board) -> str:
+    """Return a fleet in groups, longest ships first, such as "1x4, 2x3"."""
+    return ", ".join(f"{board.fleet.count(length)}x{length}" for length in sorted({*board.fleet}, reverse=True))
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
@@ -116,7 +120,8 @@ def _draw_deduction(grid: SolvingGrid, deduction: Deduction) -> str:
 
 def _draw_picture(grid: SolvingGrid, title: str, shades: _Shades) -> str:
     board = grid.layout.board
-    width, height = 2 * LABEL_SIZE + SQUARE_SIZE * board.width, 2 * LABEL_SIZE + SQUARE_SIZE * board.height
+    # The fleet is a third row of text.
+    width, height = 2 * LABEL_SIZE + SQUARE_SIZE * board.width, 3 * LABEL_SIZE + SQUARE_SIZE * board.height
     parts = [part for y in range(board.height) for x in range(board.width) for part in _draw_square(grid, x, y, shades)]
     return svg_document(width, height, title, STYLE, [*parts, *_draw_labels(board)])
 
@@ -156,21 +161,21 @@ def _find_shape(grid: SolvingGrid, x: int, y: int) -> str:
 
 def _draw_piece(mark: str, x: int, y: int) -> str:
     """Return the outline of a piece around its centre; its round side is an end of the ship."""
-    half, edge = 13, SQUARE_SIZE // 2
-    circle = f"M{x - half} {y}a{half} {half} 0 1 1 {2 * half} 0a{half} {half} 0 1 1 {-2 * half} 0z"
+    half = 13
+    round_end, full = f"a{half} {half} 0 0", 2 * half
     return {
-        SINGLE: circle,
+        SINGLE: f"M{x - half} {y}a{half} {half} 0 1 1 {full} 0a{half} {half} 0 1 1 {-full} 0z",
         SHIP: f"M{x} {y - 9}l9 9l-9 9l-9 -9z",
-        MIDDLE: f"M{x - half} {y - half}h{2 * half}v{2 * half}h{-2 * half}z",
-        LEFT: f"M{x + edge} {y - half}v{2 * half}h{-edge}a{half} {half} 0 0 1 0 {-2 * half}z",
-        RIGHT: f"M{x - edge} {y - half}v{2 * half}h{edge}a{half} {half} 0 0 0 0 {-2 * half}z",
-        TOP: f"M{x - half} {y + edge}h{2 * half}v{-edge}a{half} {half} 0 0 0 {-2 * half} 0z",
-        BOTTOM: f"M{x - half} {y - edge}h{2 * half}v{edge}a{half} {half} 0 0 1 {-2 * half} 0z",
+        MIDDLE: f"M{x - half} {y - half}h{full}v{full}h{-full}z",
+        LEFT: f"M{x + half} {y - half}v{full}h{-half}{round_end} 1 0 {-full}z",
+        RIGHT: f"M{x - half} {y - half}v{full}h{half}{round_end} 0 0 {-full}z",
+        TOP: f"M{x - half} {y + half}h{full}v{-half}{round_end} 0 {-full} 0z",
+        BOTTOM: f"M{x - half} {y - half}h{full}v{half}{round_end} 1 {-full} 0z",
     }[mark]
 
 
 def _draw_labels(board: Board) -> Iterator[str]:
-    """Yield the names of columns and rows, and their totals at the right and below."""
+    """Yield the names of columns and rows, their totals at the right and below, and the fleet."""
     right, bottom = LABEL_SIZE + SQUARE_SIZE * board.width, LABEL_SIZE + SQUARE_SIZE * board.height
     for x, total in enumerate(board.column_totals):
         center = LABEL_SIZE + SQUARE_SIZE * x + SQUARE_SIZE // 2
@@ -180,6 +185,7 @@ def _draw_labels(board: Board) -> Iterator[str]:
         center = LABEL_SIZE + SQUARE_SIZE * y + SQUARE_SIZE // 2 + 5
         yield _draw_text("name", LABEL_SIZE // 2, center, str(y + 1))
         yield _draw_text("total", right + LABEL_SIZE // 2, center, "?" if total is None else str(total))
+    yield _draw_text("name", (right + LABEL_SIZE) // 2, bottom + 46, f"ships: {_group_fleet(board)}")
 
 
 def _draw_text(style: str, x: int, y: int, text: str) -> str:

@@ -28,6 +28,7 @@ def test_the_picture_shows_the_given_squares_and_the_totals() -> None:
     texts = [text.text for text in ElementTree.fromstring(picture).iter(f"{SVG}text")]  # noqa: S314 - our own
     assert texts.count("?") == 7
     assert texts[:4] == ["A", "?", "B", "3"]
+    assert texts[-1] == "ships: 1x4, 2x3, 3x2, 4x1"
 
 
 def test_the_steps_fill_the_grid_and_mark_what_is_new() -> None:

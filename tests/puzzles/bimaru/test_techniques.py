@@ -103,6 +103,18 @@ def test_the_harder_techniques_name_their_reason() -> None:
     assert hints_of(bimaru.BOARDS["stubborn"])["a guess"]
 
 
+def test_the_arrangements_of_a_line_respect_the_fleet() -> None:
+    columns, water = "- - - - -\n", "0 . . . . .\n"
+    two_pairs = f"{columns}4 ? ? ? ? ?\n{water}{water}"  # only XX.XX has no ship of 3
+    assert bimaru.hint(f"fleet: 2,1,1\n{two_pairs}") == (
+        "there is no solution: row 1 needs 4 more ship squares, and there is no way to place them"
+    )
+    assert bimaru.hint(f"fleet: 2,2\n{two_pairs}") == (
+        "line arrangement: row 1 needs 4 more ship squares: in every way to place them, A1-B1 and D1-E1 are"
+        " ship squares and C1 is water"
+    )
+
+
 def test_a_hint_for_a_puzzle_that_is_finished_or_has_no_solution() -> None:
     board = bimaru.parse(bimaru.BOARDS["small"])
     drawing = bimaru.render_solution(board, next(bimaru.solve(board).solutions)).partition("\n\n")[2]
