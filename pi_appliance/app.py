@@ -290,14 +290,19 @@ class WebService:
         return f"page: http://{server.browser_host(config.web.host)}:{self.port}"
 
     async def stop(self) -> None:
-        """End every stream and stop listening. Slow requests are still answered."""
+        """End every stream and stop listening.
+
+        While the listening sockets are kept for another server, slow requests are still answered.
+        """
         for feed in self._feeds:
             feed.close()
-        if self._server and self._serving:
-            self._server.is_ending.set()
-            await asyncio.wait([self._serving], timeout=_STOP_TIMEOUT)
-            if self._listeners and not self._serving.done():
+        if self._server and self._serving and self._listeners:
+            is_replaced = self._listeners.are_open
+            await self._server.end(is_replaced=is_replaced)
+            if is_replaced:
                 self._listeners.let_answer(self._serving)
+            else:
+                await asyncio.wait([self._serving], timeout=_STOP_TIMEOUT)
             self._server = self._serving = None
         if self._unix_socket:
             self._unix_socket.close()

@@ -362,8 +362,8 @@ class Daemon:
             await _cancel(runs)
             await self.runs.stop(0)
         stop_now.cancel()
-        await self._stop_services()
         self.listeners.close()
+        await self._stop_services()
         await _cancel(music)
 
     def _report_alive(self) -> None:

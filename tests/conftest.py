@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,9 @@ __all__ = ["installation", "public_installation", "public_python"]
 settings.register_profile("daily", max_examples=20, deadline=None)
 settings.register_profile("all", max_examples=100, deadline=None)  # with --hypothesis-profile=all
 settings.load_profile("daily")
+
+# A shell starts a program in the background with SIGINT ignored, which the programs of the tests would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Daemons of the tests listen in their own folder, so that no command reaches the appliance of the user.
 _RUNTIME_DIR = TemporaryDirectory(prefix="pa-")

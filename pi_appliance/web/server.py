@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from starlette.types import ASGIApp
 from uvicorn.config import Config as ServerConfig
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import Server
 
@@ -33,7 +34,7 @@ class EmbeddedServer(Server):
         super().__init__(
             ServerConfig(
                 app,
-                http=_protocol_with_timeout(idle_timeout),
+                http=_protocol_for(self, idle_timeout),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -47,7 +48,8 @@ class EmbeddedServer(Server):
                 timeout_graceful_shutdown=_ANSWER_TIMEOUT,
             )
         )
-        self.is_up, self.is_ending = asyncio.Event(), asyncio.Event()
+        self.is_up, self.is_ending, self.is_closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.is_replaced = False
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -60,44 +62,80 @@ class EmbeddedServer(Server):
         self.is_up.set()
         await self.is_ending.wait()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening at once, and end when the last request has been answered."""
+        ending = asyncio.create_task(super().shutdown(sockets))
+        await asyncio.sleep(0)  # its first step closes the sockets
+        self.is_closed.set()
+        await ending
 
-def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
-    """Return uvicorn's protocol with a limit of `seconds` for a whole request.
+    async def end(self, *, is_replaced: bool) -> None:
+        """Stop listening. If it is replaced, a request that is on its way is still answered."""
+        self.is_replaced = is_replaced
+        self.is_ending.set()
+        await self.is_closed.wait()
 
-    An idle client takes one of the few connections.
+
+class _PageProtocol(H11Protocol):
+    """uvicorn's protocol with a time limit for a whole request: idle clients take connections.
+
+    When the server is replaced, an idle connection is not closed before its timeout or its next
+    request, which may be on its way already.
     """
 
-    class TimeoutProtocol(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
+    idle_timeout: float  # seconds
+    _timer: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-            super().connection_made(transport)
-            if not unix_socket.may_connect(transport):
-                transport.close()
-            self._start_timer()
+    def is_replaced(self) -> bool:
+        """Return whether another server listens now."""
+        raise NotImplementedError
 
-        def connection_lost(self, exc: Exception | None) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        super().connection_made(transport)
+        if not unix_socket.may_connect(transport):
+            transport.close()
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is not None and not self.cycle.response_complete:
             self._stop_timer()
-            super().connection_lost(exc)
+            if self.is_replaced() and self.cycle.keep_alive:
+                self.cycle.keep_alive, scope = False, self.cycle.scope
+                scope["headers"] = [*scope["headers"], CLOSE_HEADER]  # then the answer has it, too
 
-        def handle_events(self) -> None:
-            super().handle_events()
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_timer()
+    def on_response_complete(self) -> None:
+        self._start_timer()
+        super().on_response_complete()
 
-        def on_response_complete(self) -> None:
-            self._start_timer()
-            super().on_response_complete()
+    def shutdown(self) -> None:
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if not (is_idle and self.is_replaced()):
+            super().shutdown()
 
-        def _start_timer(self) -> None:
-            self._stop_timer()
-            self._timer = self.loop.call_later(seconds, self.transport.close)
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(self.idle_timeout, self.transport.close)
 
-        def _stop_timer(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
-    return TimeoutProtocol
+
+def _protocol_for(server: "EmbeddedServer", seconds: float) -> type[H11Protocol]:
+    """Return the protocol of `server` with an idle timeout of `seconds`."""
+
+    class Protocol(_PageProtocol):
+        idle_timeout = seconds
+
+        def is_replaced(self) -> bool:
+            return server.is_replaced
+
+    return Protocol
 
 
 def listen(config: Config) -> list[socket.socket]:
@@ -153,6 +191,11 @@ class Listeners:
             self._open = listen(config)
             self._place = place
         return [each.dup() for each in self._open]
+
+    @property
+    def are_open(self) -> bool:
+        """Whether another server can listen there."""
+        return bool(self._open)
 
     def let_answer(self, serving: asyncio.Task[None]) -> None:
         """Keep an old server until it has answered."""

@@ -312,8 +312,8 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
             try:
                 await end.wait()
             finally:
-                await service.stop()
                 daemon.listeners.close()
+                await service.stop()
                 await daemon.runs.stop(10)
 
     def thread() -> None:

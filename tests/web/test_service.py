@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import http.client
 import signal
 import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -121,12 +123,23 @@ def test_an_unfinished_request_does_not_delay_the_end(tmp_path: Path) -> None:
         assert time.monotonic() - begun < 2
 
 
-def test_a_request_under_way_is_answered_while_the_page_restarts(tmp_path: Path) -> None:
-    services = [WebService(environment={})]
+@contextlib.contextmanager
+def restarted(appliance: ServedAppliance) -> Iterator[None]:
+    """Replace the page by another one for the block, as a change of the configuration does."""
+    service = WebService(monotonic=appliance.ticks, environment={})
 
-    async def restart(appliance: ServedAppliance) -> str:
+    async def restart() -> str:
         await appliance.service.stop()
-        return await services[0].start(appliance.daemon)
+        return await service.start(appliance.daemon)
+
+    assert asyncio.run_coroutine_threadsafe(restart(), appliance.loop).result(10) == appliance.said
+    try:
+        yield
+    finally:
+        asyncio.run_coroutine_threadsafe(service.stop(), appliance.loop).result(10)
+
+
+def test_a_request_under_way_is_answered_while_the_page_restarts(tmp_path: Path) -> None:
 
     def finish(store: Store) -> None:
         (request,), now = store.requests.pending(), clock.now()
@@ -138,12 +151,23 @@ def test_a_request_under_way_is_answered_while_the_page_restarts(tmp_path: Path)
         store = appliance.daemon.appliance.store
         answer = others.submit(appliance.ask, "/api/v1/announce", {"source": "chime", "wait": 9})
         wait_until(store.requests.pending)
-        assert asyncio.run_coroutine_threadsafe(restart(appliance), appliance.loop).result(10) == appliance.said
-        assert appliance.ask("/health").status == 200
-        assert not answer.done()
-        appliance.in_loop(lambda: finish(store))
-        assert answer.result(10).json["summary"] == "it was heard"
-        asyncio.run_coroutine_threadsafe(services[0].stop(), appliance.loop).result(10)
+        with restarted(appliance):
+            assert appliance.ask("/health").status == 200
+            assert not answer.done()
+            appliance.in_loop(lambda: finish(store))
+            assert answer.result(10).json["summary"] == "it was heard"
+
+
+def test_an_idle_connection_may_send_one_more_request_after_the_page_has_restarted(tmp_path: Path) -> None:
+    with served(configuration(tmp_path)) as appliance:
+        line = http.client.HTTPConnection("127.0.0.1", appliance.service.port, timeout=10)
+        with contextlib.closing(line):
+            line.request("GET", "/health")
+            assert line.getresponse().read()
+            with restarted(appliance):
+                line.request("GET", "/health")
+                answer = line.getresponse()
+                assert (answer.status, answer.headers["Connection"]) == (200, "close")
 
 
 def test_without_listeners_the_page_does_no_work(appliance: ServedAppliance) -> None:
