@@ -31,7 +31,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.model import Outcome, Report
+from pi_appliance.storage.model import Outcome, Picture, Report
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
@@ -225,10 +225,11 @@ def _delete_drafts(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def latest_report(config: Config, store: Store, job: str, *, picture: bool) -> Report | None:
+def latest_report(config: Config, store: Store, job: str, *, picture: bool, animation: bool = False) -> Report | None:
     """Return the report of the last successful run of `job`, or None without one.
 
-    With `picture`, the kind of the job draws one (`report_picture`).
+    With `picture` and `animation`, the kind of the job draws them from the files of the report
+    (`report_picture`, `report_animation`).
 
     Raises:
         Refused: The library that draws pictures is not installed.
@@ -236,14 +237,22 @@ def latest_report(config: Config, store: Store, job: str, *, picture: bool) -> R
     run = store.last_success(job)
     if run is None or run.outcome is not Outcome.SUCCEEDED:
         return None
-    draw = getattr(plugins.load("jobs", run.kind), "report_picture", None) if picture else None
     try:
-        with _latest_result(config.reports / job, run.ended).open(encoding="utf-8", errors="replace") as file:
+        result = _latest_result(config.reports / job, run.ended).resolve()  # all files of the same set
+        with result.open(encoding="utf-8", errors="replace") as file:
             text = file.read(_MAX_TEXT)
-            file.seek(0)
-            return Report(job, run.summary, text, draw(file) if draw else None)
     except OSError:
         return Report(job, run.summary, "")
+    kind = plugins.load("jobs", run.kind) if picture or animation else None
+    still, moving = (
+        getattr(kind, name, _draw_nothing)(result) if wanted else None
+        for name, wanted in (("report_picture", picture), ("report_animation", animation))
+    )
+    return Report(job, run.summary, text, still, moving)
+
+
+def _draw_nothing(_: Path) -> Picture | None:
+    return None
 
 
 def _latest_result(folder: Path, ended: datetime | None) -> Path:

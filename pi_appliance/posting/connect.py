@@ -172,16 +172,16 @@ class PostingContext(JobContext):
         keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
         return connect(self.config, name, keys)
 
-    def latest_report(self, job: str, *, picture: bool = False) -> Report | None:
+    def latest_report(self, job: str, *, picture: bool = False, animation: bool = False) -> Report | None:
         """Return the report of the last successful run of `job`, or None without one.
 
         Raises:
             UnknownName: The job does not exist.
-            Refused: The library that draws the `picture` is not installed.
+            Refused: The library that draws the `picture` or `animation` is not installed.
         """
         if job not in self.config.jobs:
             raise UnknownName("job", job, tuple(self.config.jobs))
-        return latest_report(self.config, self.store, job, picture=picture)
+        return latest_report(self.config, self.store, job, picture=picture, animation=animation)
 
 
 def load_secrets(config: Config) -> Secrets:

@@ -135,6 +135,10 @@ class PostLimits(Protocol):
     def monthly_cap(self) -> Decimal | None:
         """Maximum to spend in a calendar month, in US dollars."""
 
+    @property
+    def plays_animations(self) -> bool:
+        """Whether the network shows a GIF in motion."""
+
     def text_length(self, text: str) -> int:
         """Return the length of `text` as the network counts it."""
 

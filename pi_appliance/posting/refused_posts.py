@@ -116,7 +116,7 @@ def _line_numbers(appliance: Appliance, job: str) -> Mapping[str, tuple[int, str
 def _make_posts(
     appliance: Appliance, records: Sequence[PostRecord], text: str, now: datetime
 ) -> Mapping[str, Sequence[Post]]:
-    """Return the posts of `text` for the networks of `records`, with their old attachment."""
+    """Return the posts of `text` for the networks of `records`, with their old attachments."""
     job, networks = records[0].job, {each.network for each in records}
     options = appliance.config.jobs[job].options
     preview = PostPreview(appliance, job, now)
@@ -127,6 +127,10 @@ def _make_posts(
     if options.attach is None:
         return posts
     report = latest_report(appliance.config, appliance.store, options.report_from, picture=False)
-    old = PostDatabase(appliance.store).for_job(job, 0, lambda: now).load_post(records[0])
-    report = report and replace(report, picture=old.pictures[-1] if old.pictures else None)
-    return attach_report(posts, options, report, limits)
+    store = PostDatabase(appliance.store).for_job(job, 0, lambda: now)
+    attached: dict[str, Sequence[Post]] = {}
+    for name, parts in posts.items():  # one network may have the animation, another the still picture
+        old = store.load_post(min((each for each in records if each.network == name), key=lambda each: each.part))
+        own = report and replace(report, picture=old.pictures[-1] if old.pictures else None)
+        attached |= attach_report({name: parts}, options, own, limits)
+    return attached

@@ -37,6 +37,7 @@ class Attach(StrEnum):
     """Part of a report that is attached to a post."""
 
     PICTURE = "picture"
+    ANIMATION = "animation"
     REPORT = "report"
 
 
@@ -54,7 +55,9 @@ class Options:
     )
     send_within: Annotated[timedelta, "how long to retry a post that could not be sent"] = timedelta(hours=6)
     text: Annotated[str | None, "post this text in place of a line; `tweets post` sets it for one run"] = None
-    attach: Annotated[Attach | None, "attach the picture or the text of the latest report of `report-from`"] = None
+    attach: Annotated[
+        Attach | None, "attach the picture, the animated solution or the text of the latest report of `report-from`"
+    ] = None
     report_from: Annotated[str | None, "the job whose latest report is attached and used for {last-report}"] = None
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -115,9 +118,8 @@ def _choose_line(
     options: Options, context: PostingContext, rejected: list[RejectedLine]
 ) -> tuple[Mapping[str, Sequence[Post]], str]:
     """Choose a line; return its posts by network and its fingerprint. Appends to `rejected`."""
-    with_picture = options.attach is Attach.PICTURE
-    report = context.latest_report(options.report_from, picture=with_picture) if options.report_from else None
     limits = {name: context.limits(name) for name in options.network}
+    report = _load_report(options, context, limits.values())
     folder = options.lines.parent
     parsed = read_lines(options.lines) if options.text is None else [lines.parse_line(0, options.text.strip())]
     names = frozenset[str]().union(*map(lines.find_placeholders, parsed))
@@ -141,6 +143,15 @@ def _choose_line(
     # A line posted again by hand stays used if that fails, and starts no new round.
     is_repeated = options.text is not None and is_used(fingerprints[index], used, options.order)
     return posts, "" if is_repeated else fingerprints[index]
+
+
+def _load_report(options: Options, context: PostingContext, limits: Collection[PostLimits]) -> Report | None:
+    """Return the report to post about, with the pictures that at least one network shows."""
+    if not options.report_from:
+        return None
+    animated = options.attach is Attach.ANIMATION and any(each.plays_animations for each in limits)
+    with_picture = options.attach in (Attach.PICTURE, Attach.ANIMATION)
+    return context.latest_report(options.report_from, picture=with_picture, animation=animated)
 
 
 def placeholder_values(
@@ -177,6 +188,9 @@ def _attach(
     if report.picture is None:
         raise Refused(f"the report of {source} has no picture; write attach: report to post its text")
     attached = Post(post.text, (*post.pictures, report.picture))
+    if report.animation and limits.plays_animations:
+        moving = Post(post.text, (*post.pictures, report.animation))
+        attached = attached if limits.rejection_reason(moving) else moving
     if reason := limits.rejection_reason(attached):
         raise Refused(f"the picture of the report of {source} cannot be attached: {reason}")
     return [attached, *parts[1:]]

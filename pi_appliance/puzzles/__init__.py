@@ -115,6 +115,7 @@ class Puzzle(Protocol):
     - `hint(board, runtime) -> str`: the next move in words.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
+    - `SOLVED_AT_ONCE = True`: a picture shows the board and its solution, and no steps.
     """
 
     TITLE: str

@@ -1,174 +1,228 @@
-"""Draw a solution of peg solitaire as PNG, for networks that do not accept SVG."""
+"""Pictures of a result for posts: a still PNG, or an animated GIF of the solution.
+
+They are made of the SVG pictures that the page of the report shows, so every puzzle has them. They
+are drawn from the `result.json` of the run, and only for a post that wants them.
+"""
 
 import io
+import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from pi_appliance.errors import ConfigError, Refused
-from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.peg_solitaire import TITLE, Board
-from pi_appliance.puzzles.peg_solitaire.board import BOARDS
-from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START
+from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.puzzles import Puzzle, Step, pluralize
+from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
-    from PIL.ImageDraw import ImageDraw
+    from PIL.Image import Image
+
+    from pi_appliance.puzzles.raster import Canvas
 
 WIDTH, HEIGHT = 1200, 675  # 16:9, shown uncropped on phones
-_SCALE = 2  # drawn larger and reduced, for smooth edges
+MAX_BOARDS = 64  # in a still picture; of a longer solution, evenly chosen ones
+ANIMATION_WIDTH, ANIMATION_HEIGHT = 640, 720
+MAX_FRAMES = 100
+MAX_ANIMATION_BYTES = 2_000_000  # a post waits in the database on the SD card
+_MAX_STEPS = 10_000  # of a solution; further ones are not drawn
+_COLOURS = 64  # of an animation
 _SIDE_MARGIN, _TOP_MARGIN, _BOTTOM_MARGIN = 44, 150, 28  # margins at the sides, above (with the title) and below
-_RIM_WIDTH, _HOLE_RADIUS, _PEG_RADIUS = 0.3, 0.17, 0.37  # in units of the distance of two holes
-_BOARD_MARGIN = 2 * _RIM_WIDTH + 0.55  # space around the holes of a board
+_BOARD_MARGIN = 0.08  # space around a board, in its larger sides
 _MAX_NAME_LENGTH = 26  # characters of a name
+_MAX_ALT_NOTATION = 500  # characters of a solution in the description
 _PAPER, _INK, _PALE_INK = "#fbf6ec", "#2b2118", "#7a6a58"
-_WOOD, _DARK, _RED, _SHINE, _AMBER = "#c8a06a", "#8b6538", "#b3261e", "#d9817c", "#ffc53d"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SolvedBoard:
-    """A board and its first listed solution."""
+    """A board of a result, with its first listed solution."""
 
+    puzzle: Puzzle
     name: str  # may be empty
-    boards: list[Board] = field(default_factory=list)  # the start, then one for each jump
-    count: str = ""  # the number of solutions, as written in the report
+    board: object
+    line: object | None = None  # the solution; None if there is none or if it was not listed
+    count: str = ""  # the number of solutions in words, or the proof that there is none
+    pictures: Sequence[str] = ()
+    """Further SVG pictures of a result without a listed solution, such as a probability map."""
+
+    def steps(self) -> list[Step]:
+        """Return the pictures from the start to the end."""
+        if self.line is None:
+            start = Step("The board", self.puzzle.render_svg(self.board))
+            return [start, *(Step("", svg) for svg in self.pictures[:1])]
+        return [step for _, step in zip(range(_MAX_STEPS), self.puzzle.steps(self.board, self.line), strict=False)]
 
     @property
-    def jumps(self) -> int:
-        """The number of jumps."""
-        return len(self.boards) - 1
+    def title(self) -> str:
+        """The puzzle and the board."""
+        name = self.name if len(self.name) <= _MAX_NAME_LENGTH else f"{self.name[:_MAX_NAME_LENGTH]}…"
+        return f"{self.puzzle.TITLE}: {name}" if name else self.puzzle.TITLE
 
 
-def draw_listing(lines: Iterable[str]) -> Picture | None:
-    """Draw the longest solution of a listing; None without one. Raises Refused without Pillow."""
+def draw_result(result: Path) -> Picture | None:
+    """Draw the longest solution of a `result.json`, else the first board; None without both.
+
+    Raises:
+        Refused: Pillow is not installed.
+    """
+    solved = read_result(result)
+    return draw_solution(solved) if solved else None
+
+
+def animate_result(result: Path) -> Picture | None:
+    """Draw the longest solution of a `result.json` as an animated GIF; None without one.
+
+    Raises:
+        Refused: Pillow is not installed.
+    """
+    solved = read_result(result)
+    return animate_solution(solved) if solved and solved.line is not None else None
+
+
+def read_result(result: Path) -> SolvedBoard | None:
+    """Return the board with the longest solution, else the first answered one, else None."""
     try:
-        solved = [each for each in _read_boards(lines) if each.jumps and _is_solution(each.boards)]
-    except ConfigError:  # its drawings are not boards of peg solitaire
+        content = json.loads(result.read_text("utf-8"))
+        boards = [each for each in content["boards"] if each["answered"]]
+        chosen = max(boards, key=lambda each: len(next(iter(each["solutions"]), "")), default=None)
+        return _read_board(load_puzzle(content["puzzle"]), chosen, result.parent) if chosen else None
+    except (OSError, ValueError, LookupError, TypeError, ApplianceError):  # it was damaged or changed
         return None
-    return draw_solution(max(solved, key=lambda each: each.jumps)) if solved else None
+
+
+def _read_board(puzzle: Puzzle, entry: Mapping[str, Any], folder: Path) -> SolvedBoard | None:
+    name, board = entry["name"], puzzle.parse(entry["board"], entry["name"])
+    if not entry["solutions"]:
+        files = (folder / f"{name}-{picture}.svg" for picture in entry.get("pictures", ()))
+        pictures = [file.read_text("utf-8") for file in files if file.is_file()]
+        return SolvedBoard(puzzle, name, board, count=_format_count(entry), pictures=pictures)
+    line = puzzle.parse_solution(board, entry["solutions"][0], name)
+    return SolvedBoard(puzzle, name, board, line, _format_count(entry)) if puzzle.check(board, line) else None
+
+
+def _format_count(entry: Mapping[str, Any]) -> str:
+    if entry["proof"]:
+        return f"no solution, proven by {entry['proof']}"
+    if entry["count"] is None:
+        return ""
+    return pluralize(entry["count"], "shortest solution" if entry["mode"] == "fewest-moves" else "solution")
 
 
 def draw_solution(solved: SolvedBoard) -> Picture:
     """Draw a solution as a PNG of 1200 x 675 pixels. Raises Refused if Pillow is missing."""
+    canvas = _load_raster().Canvas(WIDTH, HEIGHT, _PAPER)
+    steps = solved.steps()
+    if getattr(solved.puzzle, "SOLVED_AT_ONCE", False):
+        shown = [steps[0], steps[-1]] if len(steps) > 1 else steps
+    else:
+        shown = choose_evenly(steps, MAX_BOARDS)
+    _draw_heading(canvas, solved, steps)
+    _draw_boards(canvas, [step.svg for step in shown])
+    return Picture(_save(canvas.finish(), "PNG", optimize=True), "image/png", _describe(solved, steps, len(shown)))
+
+
+def animate_solution(solved: SolvedBoard) -> Picture | None:
+    """Draw a solution as a GIF within the limits of frames and bytes; None if it cannot fit.
+
+    Raises:
+        Refused: Pillow is not installed.
+    """
+    raster, steps = _load_raster(), solved.steps()
+    shown = choose_evenly(steps, MAX_FRAMES)
+    while len(shown) > 1:
+        # One palette for all frames: then only the squares that change are stored.
+        palette = _draw_frame(raster, solved, shown[-1]).quantize(_COLOURS)
+        first, *others = shown
+        frames = (_reduce_colours(_draw_frame(raster, solved, step), palette) for step in others)  # one at a time
+        milliseconds = 1_000 if len(shown) <= 40 else 500
+        times = [milliseconds] * len(others) + [4_000]
+        start = _reduce_colours(_draw_frame(raster, solved, first), palette)
+        data = _save(start, "GIF", save_all=True, append_images=frames, duration=times, loop=0)
+        if len(data) <= MAX_ANIMATION_BYTES:
+            return Picture(data, "image/gif", _describe(solved, steps, len(shown)))
+        shown = choose_evenly(steps, len(shown) // 2)
+    return None
+
+
+def choose_evenly(steps: Sequence[Step], most: int) -> list[Step]:
+    """Return at most `most` of the steps, at even distances, with the first and the last."""
+    if len(steps) <= most:
+        return list(steps)
+    return [steps[round(number * (len(steps) - 1) / max(1, most - 1))] for number in range(most)]
+
+
+def _load_raster() -> ModuleType:
     try:
-        from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - 50 ms and 6 MB for a post with a picture alone
+        from pi_appliance.puzzles import raster  # noqa: PLC0415 - 50 ms and 6 MB for a post with a picture alone
     except ModuleNotFoundError:
         install = f"{sys.executable} -m pip install 'pillow>=10.1'"
         raise Refused(f"a picture needs Pillow, which is not installed; install it: {install}") from None
-    image = Image.new("RGB", (WIDTH * _SCALE, HEIGHT * _SCALE), _PAPER)
-    pen = ImageDraw.Draw(image)
-    large, small = (ImageFont.load_default(size * _SCALE) for size in (50, 30))
-    words = [pluralize(len(solved.boards[0].pegs), "peg"), pluralize(solved.jumps, "jump"), "one peg left"]
-    pen.text((_SIDE_MARGIN * _SCALE, 30 * _SCALE), _format_title(solved), _INK, large)
-    pen.text((_SIDE_MARGIN * _SCALE, 94 * _SCALE), "  ·  ".join([*words, *_format_count(solved)]), _PALE_INK, small)
-    _draw_boards(pen, solved.boards)
+    return raster
+
+
+def _save(image: "Image", kind: str, **options: object) -> bytes:
     file = io.BytesIO()
-    image.reduce(_SCALE).save(file, "PNG", optimize=True)
-    return Picture(file.getvalue(), "image/png", _describe_picture(solved))
+    image.save(file, kind, **options)
+    return file.getvalue()
 
 
-def _read_boards(lines: Iterable[str]) -> list[SolvedBoard]:
-    boards: list[SolvedBoard] = []
-    rows = (line.rstrip("\r\n") for line in lines)
-    name = above = ""
-    for row in rows:
-        if row == BOARD_HEADER:
-            start = parse(_read_drawing(rows), BOARD_HEADER)
-            known = (known for known, drawn in BOARDS.items() if parse(drawn, known) == start)
-            boards.append(SolvedBoard(name or next(known, ""), [start]))
-            name = ""
-        elif row == SOLUTION_START and boards:
-            drawings = _read_solution(rows, boards[-1].jumps)
-            boards[-1].boards += [parse(each, SOLUTION_START) for each in drawings]
-        elif row.startswith("Solutions: ") and boards:
-            boards[-1].count = row.removeprefix("Solutions: ")
-        elif row and row == "=" * len(above):
-            name = above
-        above = row
-    return boards
+def _draw_heading(canvas: "Canvas", solved: SolvedBoard, steps: Sequence[Step]) -> None:
+    words = [solved.puzzle.describe(solved.board)]
+    words += [pluralize(len(steps) - 1, "step")] if solved.line is not None and len(steps) > 1 else []
+    words += [solved.count] if solved.count else []
+    canvas.draw_words((_SIDE_MARGIN, 30), solved.title, 50, _INK)
+    _draw_row(canvas, (_SIDE_MARGIN, 94), "  ·  ".join(words), 30, WIDTH - 2 * _SIDE_MARGIN)
 
 
-def _read_drawing(rows: Iterator[str]) -> str:
-    return "\n".join(iter(lambda: next(rows, ""), ""))
+def _draw_row(canvas: "Canvas", at: tuple[float, float], text: str, size: int, width: float) -> None:
+    """Write a row as large as possible, at most with font size `size`."""
+    fitting = max(12, min(size, int(size * width / max(1.0, canvas.measure_words(text, size)))))
+    canvas.draw_words(at, text, fitting, _PALE_INK)
 
 
-def _read_solution(rows: Iterator[str], jumps: int) -> list[str]:
-    """Consume the drawings of a solution; return none if incomplete or if `jumps` are read."""
-    drawings: list[str] = []
-    for row in rows:
-        if row == SOLUTION_END:
-            return drawings
-        if row and not jumps:
-            drawings.append(f"{row}\n{_read_drawing(rows)}")
-    return []
+def _draw_boards(canvas: "Canvas", pictures: Sequence[str]) -> None:
+    """Draw the pictures in reading order, as large as fit."""
+    from pi_appliance.puzzles.raster import picture_size  # noqa: PLC0415 - after _load_raster
 
-
-def _is_solution(boards: Sequence[Board]) -> bool:
-    steps = all(
-        one.holes == other.holes and len(one.pegs - other.pegs) == 2 and len(other.pegs - one.pegs) == 1
-        for one, other in pairwise(boards)
-    )
-    return steps and len(boards[-1].pegs) == 1
-
-
-def _format_title(solved: SolvedBoard) -> str:
-    name = solved.name if len(solved.name) <= _MAX_NAME_LENGTH else f"{solved.name[:_MAX_NAME_LENGTH]}…"
-    return f"{TITLE}: {name}" if name else TITLE
-
-
-def _format_count(solved: SolvedBoard) -> list[str]:
-    number = solved.count.replace(",", "")
-    return [pluralize(int(number), "solution")] if number.isdecimal() else []
-
-
-def _describe_picture(solved: SolvedBoard) -> str:
-    start, end = solved.boards[0], solved.boards[-1]
-    return ". ".join(
-        (
-            f"{_format_title(solved)}, {pluralize(len(start.pegs), 'peg')} in {pluralize(len(start.holes), 'hole')}",
-            f"A solution of {pluralize(solved.jumps, 'jump')}, drawn board after board",
-            f"The last peg ends in column {min(end.pegs).x + 1} of row {min(end.pegs).y + 1}",
-            *(words.capitalize() for words in _format_count(solved)),
-        )
-    )
-
-
-def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
-    wide, high = (max(axis) + 1 for axis in zip(*boards[0].holes, strict=True))
-    room = ((WIDTH - 2 * _SIDE_MARGIN) * _SCALE, (HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN) * _SCALE)
-    cell = wide + _BOARD_MARGIN, high + _BOARD_MARGIN
-    layouts = ((columns, -(-len(boards) // columns)) for columns in range(1, len(boards) + 1))
-    unit, columns = max((min(room[0] / across / cell[0], room[1] / down / cell[1]), across) for across, down in layouts)
-    step_x, step_y = room[0] / columns, room[1] / -(-len(boards) // columns)
-    for number, (before, board) in enumerate(zip([boards[0], *boards], boards, strict=False)):
+    wide, high = (max(sides) for sides in zip(*map(picture_size, pictures), strict=True))
+    room = (WIDTH - 2 * _SIDE_MARGIN, HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN)
+    layouts = ((columns, -(-len(pictures) // columns)) for columns in range(1, len(pictures) + 1))
+    _, columns = max((min(room[0] / across / wide, room[1] / down / high), across) for across, down in layouts)
+    step_x, step_y = room[0] / columns, room[1] / -(-len(pictures) // columns)
+    margin = _BOARD_MARGIN * min(step_x, step_y) / 2
+    for number, picture in enumerate(pictures):
         row, column = divmod(number, columns)
-        # Centre the board in its cell.
-        x = _SIDE_MARGIN * _SCALE + step_x * column + (step_x - unit * (wide - 1)) / 2
-        y = _TOP_MARGIN * _SCALE + step_y * row + (step_y - unit * (high - 1)) / 2
-        _draw_board(pen, before, board, (x, y), unit)
+        left, top = _SIDE_MARGIN + step_x * column, _TOP_MARGIN + step_y * row
+        canvas.draw_svg(picture, (left + margin, top + margin, step_x - 2 * margin, step_y - 2 * margin))
 
 
-def _draw_board(pen: "ImageDraw", before: Board, board: Board, at: tuple[float, float], unit: float) -> None:
-    places = {hole: (at[0] + hole.x * unit, at[1] + hole.y * unit) for hole in board.holes}
-    for x, y in places.values():
-        side = unit * (0.5 + _RIM_WIDTH)
-        pen.rounded_rectangle((x - side, y - side, x + side, y + side), unit * _RIM_WIDTH, _WOOD)
-    for x, y in places.values():
-        _draw_disc(pen, x, y, unit * _HOLE_RADIUS, _DARK)
-    removed, added = before.pegs - board.pegs, board.pegs - before.pegs
-    for end in added:
-        path = sorted(removed, key=lambda hole: abs(hole.x - end.x) + abs(hole.y - end.y))
-        pen.line((places[path[-1]], places[end]), _AMBER, round(unit * 0.16))
-        _draw_disc(pen, *places[path[0]], unit * _HOLE_RADIUS * 1.5, _RED)
-        _draw_disc(pen, *places[path[0]], unit * _HOLE_RADIUS, _WOOD)
-    for hole in board.pegs:
-        (x, y), body, shine = places[hole], *((_AMBER, _PAPER) if hole in added else (_RED, _SHINE))
-        _draw_disc(pen, x, y, unit * _PEG_RADIUS, body)
-        _draw_disc(pen, x - unit * 0.12, y - unit * 0.12, unit * 0.1, shine)
+def _draw_frame(raster: ModuleType, solved: SolvedBoard, step: Step) -> "Image":
+    canvas: Canvas = raster.Canvas(ANIMATION_WIDTH, ANIMATION_HEIGHT, _PAPER)
+    canvas.draw_words((24, 16), solved.title, 30, _INK)
+    canvas.draw_svg(step.svg, (24, 64, ANIMATION_WIDTH - 48, ANIMATION_HEIGHT - 128))
+    _draw_row(canvas, (24, ANIMATION_HEIGHT - 48), step.caption, 24, ANIMATION_WIDTH - 48)
+    return canvas.finish()
 
 
-def _draw_disc(pen: "ImageDraw", x: float, y: float, radius: float, colour: str) -> None:
-    pen.ellipse((x - radius, y - radius, x + radius, y + radius), colour)
+def _reduce_colours(frame: "Image", palette: "Image") -> "Image":
+    from PIL.Image import Dither  # noqa: PLC0415 - after _load_raster
+
+    return frame.quantize(palette=palette, dither=Dither.NONE)
+
+
+def _describe(solved: SolvedBoard, steps: Sequence[Step], shown: int) -> str:
+    """Return the description of a picture of `shown` boards, for people who cannot see it."""
+    puzzle = solved.puzzle
+    words = [f"{solved.title}, {puzzle.describe(solved.board)}"]
+    if solved.line is not None:
+        drawn = "board after board" if shown == len(steps) else f"in {pluralize(shown, 'board')}"
+        words.append(f"A solution of {pluralize(len(steps) - 1, 'step')}, drawn {drawn}")
+        notation = puzzle.notate(solved.board, solved.line)
+        words += [notation] if len(notation) <= _MAX_ALT_NOTATION else [f"{notation[:_MAX_ALT_NOTATION]}…"]
+    elif shown > 1:
+        words.append("Beside it the result of the search")
+    return ". ".join([*words, solved.count[:1].upper() + solved.count[1:]] if solved.count else words)

@@ -7,7 +7,7 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -101,6 +101,7 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 
 
 RESULT_FILE = "result.txt"
+JSON_FILE = "result.json"
 DEFAULT_MAX_SOLUTIONS = 10_000  # solutions; the longest take some 20 MB
 _MAX_SUMMARIES = 7  # boards in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
@@ -346,7 +347,7 @@ class PuzzleBatch:
         summary = self._summarize_run()
         rows = {name: at.isoformat(" ", "seconds") for name, at in (("Start time", context.now), ("End time", ended))}
         self.file.write(f"{summary}\n{render_rows(rows | {'Peak memory': format_size(_peak_memory())})}")
-        with self.report_set.file("result.json") as out:
+        with self.report_set.file(JSON_FILE) as out:
             json.dump(self._to_json(summary, ended), out, indent=1, ensure_ascii=False)
             out.write("\n")
         with self.report_set.file("result.html") as out:
@@ -404,11 +405,18 @@ def _peak_memory() -> int:
 Context = PuzzleContext
 
 
-def report_picture(lines: Iterable[str]) -> Picture | None:
-    """Draw a solution of the `lines` of a report, for a post; None if it has none."""
-    from pi_appliance.puzzles.picture import draw_listing  # noqa: PLC0415 - only posts with a picture need it
+def report_picture(result: Path) -> Picture | None:
+    """Draw a solution of the report with the file `result`, for a post; None if it has none."""
+    from pi_appliance.puzzles.picture import draw_result  # noqa: PLC0415 - only posts with a picture need it
 
-    return draw_listing(lines)
+    return draw_result(result.with_name(JSON_FILE))
+
+
+def report_animation(result: Path) -> Picture | None:
+    """Draw a solution as `report_picture`, but animated."""
+    from pi_appliance.puzzles.picture import animate_result  # noqa: PLC0415 - only posts with a picture need it
+
+    return animate_result(result.with_name(JSON_FILE))
 
 
 def run_options(_: Options) -> Sequence[str]:

@@ -99,6 +99,7 @@ class Report:
     summary: str
     text: str
     picture: Picture | None = None
+    animation: Picture | None = None  # the solution in motion
 
 
 PREEMPT = "make room"

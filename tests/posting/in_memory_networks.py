@@ -39,6 +39,7 @@ class PaidLimits:
     lookup_price: Decimal = Decimal("0.001")
     monthly_cap: Decimal | None = None
     price_per_post: Decimal = Decimal("0.015")
+    plays_animations: bool = True
 
     def text_length(self, text: str) -> int:
         return len(text)

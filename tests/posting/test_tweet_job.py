@@ -4,11 +4,19 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from pi_appliance.config.units import Names
+from pi_appliance.posting.model import Post
+from pi_appliance.posting.networks.bluesky import BlueskyLimits
+from pi_appliance.posting.networks.mastodon import MastodonLimits
+from pi_appliance.posting.networks.preview import PreviewLimits
 from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.tweet_job import Attach, Options, attach_report
 from pi_appliance.storage.history import Store
+from pi_appliance.storage.model import Picture, Report
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.installation import Installation, wait_until
 
@@ -208,6 +216,21 @@ def test_a_post_shows_a_solved_puzzle_with_a_description(installation):
     assert installation.last("pegs")["summary"] in shown
     assert os.uname().nodename in shown
     assert "[picture: Peg solitaire" in shown
+
+
+def test_a_post_shows_the_solution_in_motion(installation):
+    assert "[picture: Peg solitaire: cross" in brag(installation, "attach: animation")
+
+
+def test_a_network_without_animations_gets_the_still_picture():
+    still, moving = Picture(b"still", "image/png"), Picture(b"moving", "image/gif")
+    limits = {"blue": BlueskyLimits(), "preview": PreviewLimits(280), "small": MastodonLimits(picture_bytes=5)}
+    posts = {name: [Post("Solved")] for name in limits}
+    options = Options(lines=Path("t.txt"), network=Names(limits), attach=Attach.ANIMATION, report_from="pegs")
+    attached = attach_report(posts, options, Report("pegs", "solved", "", still, moving), limits)
+    assert {name: each[0].pictures for name, each in attached.items()} == {
+        "blue": (still,), "preview": (moving,), "small": (still,),
+    }  # fmt: skip
 
 
 def test_a_post_has_as_much_of_a_report_as_fits(installation):

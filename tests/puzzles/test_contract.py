@@ -18,6 +18,7 @@ import pytest
 from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode
+from pi_appliance.puzzles.raster import Canvas
 from pi_appliance.puzzles.rendering import BOARD_HEADER, BoardReport, list_solutions
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
@@ -261,6 +262,17 @@ def test_the_steps_of_a_solution_are_pictures_from_start_to_end(puzzle: Puzzle) 
             looked_at(step.svg)
         sizes = {ElementTree.fromstring(step.svg).get("viewBox") for step in steps}  # noqa: S314 - our own text
         assert len(sizes) == 1, "nothing jumps about when it is played"
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_every_picture_is_drawn_as_pixels(puzzle: Puzzle) -> None:
+    """A shape that `raster` does not know raises an error."""
+    for _, board, line in islice(solved(puzzle), 2):
+        steps = list(puzzle.steps(board, line))
+        for step in (steps[0], steps[1], steps[-1]):
+            canvas = Canvas(200, 200, "#fff")
+            canvas.draw_svg(step.svg, (0, 0, 200, 200))
+            assert len(canvas.finish().getcolors(maxcolors=40_000) or []) > 2
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)

@@ -482,6 +482,7 @@ class BlueskyLimits:
     max_length = _GRAPHEMES
     lookup_price = Decimal(0)
     monthly_cap: Decimal | None = None
+    plays_animations = False  # it shows the first picture of a GIF
 
     def text_length(self, text: str) -> int:
         """Return the number of graphemes."""

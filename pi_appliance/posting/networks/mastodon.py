@@ -144,6 +144,11 @@ class MastodonLimits:
     kinds: tuple[str, ...] = ("image/jpeg", "image/png", "image/gif", "image/webp")
     counting: Counting = Counting.MASTODON
 
+    @property
+    def plays_animations(self) -> bool:
+        """Whether the server shows a GIF in motion."""
+        return "image/gif" in self.kinds
+
     def text_length(self, text: str) -> int:
         """Return the length of `text` as the server counts it."""
         match self.counting:

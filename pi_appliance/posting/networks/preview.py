@@ -45,6 +45,7 @@ class PreviewLimits:
     max_length: int
     lookup_price: Decimal = Decimal(0)
     monthly_cap: Decimal | None = None
+    plays_animations: bool = True
 
     def text_length(self, text: str) -> int:
         """Return the length of `text` as X counts it."""

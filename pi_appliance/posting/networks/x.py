@@ -106,6 +106,7 @@ class XLimits:
 
     max_length = x_text.X_LIMIT
     lookup_price = _SEARCHED_POST_PRICE * MIN_SEARCHED
+    plays_animations = False  # the upload takes still pictures only
 
     def __init__(self, options: Options) -> None:
         self.monthly_cap: Decimal | None = options.monthly_cap

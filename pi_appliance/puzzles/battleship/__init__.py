@@ -21,9 +21,10 @@ parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Battleship"
 NODE_UNIT = "ships"
 MODES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
+SOLVED_AT_ONCE = True
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Ship", "Solution", "Square", "check", "describe",
-    "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution",
-    "render_svg", "solve", "steps", "with_rules",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Ship", "Solution", "Square",
+    "check", "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render",
+    "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip

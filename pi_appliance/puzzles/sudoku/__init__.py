@@ -21,9 +21,10 @@ TITLE = "Sudoku"
 NODE_UNIT = "guesses"
 MANY_BOARDS = True
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
+SOLVED_AT_ONCE = True
 
 __all__ = [
-    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "describe",
-    "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution",
-    "render_svg", "solve", "steps", "with_rules",
+    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Solution", "check",
+    "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render",
+    "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip
