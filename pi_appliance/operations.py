@@ -24,6 +24,7 @@ MODULES = {
     "tweets": ("pi_appliance.posting.operations",),
     "networks": ("pi_appliance.posting.operations",),
     "notifiers": ("pi_appliance.notify.operations",),
+    "puzzle": ("pi_appliance.puzzles.operations",),
     "system": ("pi_appliance.maintenance.operations", "pi_appliance.wifi.operations"),
     "music": (
         "pi_appliance.music.operations",

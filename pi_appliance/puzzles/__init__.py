@@ -14,7 +14,7 @@ from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 __all__ = [
-    "Answer", "Cache", "Details", "GeneratedBoard", "Interrupted", "Progress", "Proof", "Puzzle", "Rule",
+    "Answer", "Cache", "Details", "GeneratedBoard", "Grid", "Interrupted", "Progress", "Proof", "Puzzle", "Rule",
     "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "pluralize",
 ]  # fmt: skip
 
@@ -70,6 +70,24 @@ class Step:
 
     caption: str
     svg: str
+    placed: tuple[int, str] | None = None
+    """The cell of a `Grid`, in reading order from 0, and the symbol that the step writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A board of cells into which one writes symbols, for solving it on a page.
+
+    The texts are in reading order.
+    """
+
+    width: int  # cells
+    height: int
+    block_width: int  # cells between two thick lines
+    block_height: int
+    symbols: str  # that may be written
+    clues: str  # a dot for each empty cell
+    solution: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +131,7 @@ class Puzzle(Protocol):
     Optional:
     - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.
     - `hint(board, runtime) -> str`: the next move in words.
+    - `as_grid(board, line) -> Grid | None`: the board for a page on which one writes the symbols.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     - `SOLVED_AT_ONCE = True`: a picture shows the board and its solution, and no steps.

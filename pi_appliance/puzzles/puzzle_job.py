@@ -21,6 +21,7 @@ from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unava
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
+from pi_appliance.puzzles.daily import daily_to_json
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.rendering import (
     RESOURCE_ERRORS,
@@ -91,9 +92,14 @@ class WeightedProgress:
         return (self.number + self.part) / self.parts
 
 
+def local_day(context: PuzzleContext) -> datetime:
+    """Return the scheduled time of the run, else its start, in the time zone of the owner."""
+    return (read_slot(context.scheduled_for) or context.now).astimezone(context.local_time().tzinfo)
+
+
 def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
     """Return names and seeds of new boards: different for each day, but reproducible."""
-    day = (read_slot(context.scheduled_for) or context.now).astimezone(context.local_time().tzinfo)
+    day = local_day(context)
     return {
         f"{day:%Y-%m-%d}" + (f"-{number}" if many > 1 else ""): int(f"{day:%Y%m%d}") * 1_000 + number
         for number in range(1, many + 1)
@@ -393,6 +399,7 @@ class PuzzleBatch:
             "peak_memory": _peak_memory(),
             "precomputed": answer_to_json(self.precomputed) if self.precomputed else None,
             "boards": [report_to_json(self.puzzle, report) for report in self.reports],
+            "today": daily_to_json(self.puzzle, self.reports, local_day(self.context)),
             "not_reached": self._unreached_names(),
         }
 

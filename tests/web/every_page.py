@@ -33,6 +33,12 @@ JOBS = (
     schedule: "@daily"
     chance: 1/4
     with: {lines: tweets.txt, network: [show, dear]}
+  daily:
+    kind: puzzle
+    with: {puzzle: sudoku, generate: 1}
+  other-daily:
+    kind: puzzle
+    with: {puzzle: peg-solitaire}
   weekdays:
     kind: music
     schedule: "45 6 * * mon-fri"
@@ -56,6 +62,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "/reports/pegs/2027-03-01_0600",
     ),
     "/reports/{job}/{date}/{file}": ("/reports/pegs/2027-03-01_0600/result.txt",),
+    "/puzzles/today/{puzzle}": ("/puzzles/today/sudoku", "/puzzles/today/peg-solitaire"),
     "/posts": ("/posts", "/posts?state=uncertain"),
     "/music/library": (
         "/music/library",
@@ -82,6 +89,7 @@ NOT_PAGES = (
     "/events",
     "/music/cover",
     "/system/backup/",
+    "/puzzles/boards/",
 )
 
 
@@ -112,6 +120,9 @@ def _fill(appliance: ServedAppliance) -> None:
     )
     options = Options(puzzle="peg-solitaire", boards=[Path(name) for name in PEGS])
     run(options, FakeContext(appliance.daemon.appliance.config.reports / "pegs", job="pegs"))
+    reports = appliance.daemon.appliance.config.reports
+    run(Options(puzzle="sudoku", generate=1), FakeContext(reports / "daily", job="daily"))
+    run(options, FakeContext(reports / "other-daily", job="other-daily"))
     add_post(appliance, LONG, PostState.SENT, link="https://x.example/1", cost="0.2")
     add_post(appliance, "perhaps", PostState.UNCERTAIN, "no answer came")
     add_post(appliance, "not like this", PostState.REFUSED, "the text is too long")

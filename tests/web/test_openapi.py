@@ -14,10 +14,12 @@ from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import CoverArt
+from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system import clock
 from pi_appliance.web import openapi
+from tests.fakes.context import FakeContext
 from tests.installation import ROOT
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
@@ -30,12 +32,13 @@ MUSIC = """
   sleep: {kind: music, with: {action: sleep}}
   announce: {kind: music, with: {action: announce}}
 """
+PUZZLES = "  numbers: {kind: puzzle, with: {puzzle: sudoku}}\n"
 TWEETS = """
   tweets: {kind: tweet, with: {lines: tweets.txt, network: show}}
 networks:
   show: {kind: preview}
 """
-JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC + TWEETS
+JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC + PUZZLES + TWEETS
 STREAM = "/player/events"
 
 
@@ -90,6 +93,8 @@ def prepare(appliance: ServedAppliance, path: str) -> None:
     appliance.ask("/api/v1/sleep", {"in": "10m"})
     appliance.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
     if path.startswith("/runs"):
+        reports = appliance.daemon.appliance.config.reports
+        run(Options(puzzle="sudoku", boards=[Path("sample")]), FakeContext(reports / "numbers", job="numbers"))
         appliance.ask("/api/v1/jobs/hello/run", {})
         appliance.eventually(lambda: [run for run in appliance.ask("/api/v1/runs?job=hello").json if run["outcome"]])
 

@@ -13,7 +13,7 @@ from pi_appliance.puzzles.sudoku.board import (
     parse_solution,
     with_rules,
 )
-from pi_appliance.puzzles.sudoku.render import notate, render, render_solution, render_svg, steps
+from pi_appliance.puzzles.sudoku.render import as_grid, notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.sudoku.solve import generate, solve
 from pi_appliance.puzzles.sudoku.techniques import hint
 
@@ -24,7 +24,7 @@ MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 SOLVED_AT_ONCE = True
 
 __all__ = [
-    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Solution", "check",
-    "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render",
+    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Solution", "as_grid",
+    "check", "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render",
     "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pi_appliance.puzzles import Step, pluralize, rendering
+from pi_appliance.puzzles import Grid, Step, pluralize, rendering
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
 from pi_appliance.puzzles.sudoku.techniques import (
     CONTRADICTION,
@@ -88,10 +88,27 @@ def steps(board: Board, solution: Solution) -> Iterator[Step]:
         if deduction.technique == CONTRADICTION:
             return
         caption = describe_deduction(deduction)
+        placed: tuple[int, str] | None = None
         if deduction.solved_cell is not None:
-            solved[deduction.solved_cell] = SYMBOLS[deduction.digits.bit_length() - 1]
+            placed = deduction.solved_cell, SYMBOLS[deduction.digits.bit_length() - 1]
+            solved[deduction.solved_cell] = placed[1]
         marks = _mark_deduction(candidates, deduction, "".join(solved))
-        yield Step(caption, _draw_picture(grid, size, caption, marks))
+        yield Step(caption, _draw_picture(grid, size, caption, marks), placed)
+
+
+def as_grid(board: Board, solution: Solution) -> Grid | None:
+    """Return a single grid for a page on which it is solved; None for many grids."""
+    if board.has_many_grids:
+        return None
+    return Grid(
+        width=board.size,
+        height=board.size,
+        block_width=BOXES[board.size][0],
+        block_height=BOXES[board.size][1],
+        symbols=SYMBOLS[: board.size],
+        clues=board.grids[0],
+        solution=solution.digits,
+    )
 
 
 def draw_contradiction(grid: str, deduction: Deduction, candidates: CandidateGrid) -> str:

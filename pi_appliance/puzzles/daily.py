@@ -1,0 +1,191 @@
+"""The puzzle of the day: a board of the newest report, and hints from the steps of its solution.
+
+A run writes it into `result.json` as `today`. The page reads it there, so that the daemon never
+imports a solver.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import Grid, Puzzle, pluralize
+from pi_appliance.puzzles.rendering import BoardReport
+
+MAX_HINTS = 400
+EMPTY = "."
+SOLVED = "Solved. Well done!"
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A step of the solution in words, and the symbol that it writes, if any."""
+
+    text: str
+    cell: int | None = None
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyPuzzle:
+    """A board to solve, with its hints."""
+
+    job: str
+    puzzle: str  # its name in the configuration
+    title: str  # its name for people
+    name: str  # of the board
+    day: datetime  # when the run began
+    size: str
+    board: str  # the drawing
+    picture: Path  # the SVG file
+    hints: Sequence[Hint]
+    grid: Grid | None  # None if the page has only its picture
+
+    @property
+    def id(self) -> str:
+        """Tells this board from that of another run."""
+        return f"{self.job}/{self.day.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a person has come, and the answer to a question.
+
+    `seen` counts the hints that were shown, so that the next question gets the next one.
+    """
+
+    wrong: Sequence[int]  # cells whose symbol is not that of the solution
+    left: int  # empty cells
+    seen: int
+    text: str = ""
+    cell: int | None = None
+
+    @property
+    def solved(self) -> bool:
+        """Whether every cell has its symbol."""
+        return not self.wrong and not self.left
+
+
+def choose_board(reports: Sequence[BoardReport], day: date) -> BoardReport | None:
+    """Return the first solved board that was generated, else one that changes each day."""
+    solved = [report for report in reports if report.solved]
+    generated = [report for report in solved if report.generator_details]
+    listed = [report for report in solved if report.solutions] or solved
+    return next(iter(generated), None) or (listed[day.toordinal() % len(listed)] if listed else None)
+
+
+def daily_to_json(puzzle: Puzzle, reports: Sequence[BoardReport], day: date) -> dict[str, object] | None:
+    """Return the object `today` of result.json; None if no board was solved."""
+    report = choose_board(reports, day)
+    if report is None:
+        return None
+    hints: list[Hint] = []
+    grid: Grid | None = None
+    if report.solutions:
+        line = report.solutions[0]
+        steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first is the start
+        hints = [Hint(step.caption, *(step.placed or ())) for step in steps]
+        grid = puzzle.as_grid(report.board, line) if hasattr(puzzle, "as_grid") else None
+    return {"name": report.name, "hints": [asdict(hint) for hint in hints], "grid": asdict(grid) if grid else None}
+
+
+def read_daily(result: Path) -> DailyPuzzle | None:
+    """Return the puzzle of the day of a `result.json`; None if it has none or cannot be read."""
+    try:
+        result = result.resolve()  # all files of the same set
+        content = json.loads(result.read_text("utf-8"))
+        today = content.get("today")
+        return _read(content, today, result.parent) if today else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged or changed
+        return None
+
+
+def _read(content: Mapping[str, Any], today: Mapping[str, Any], folder: Path) -> DailyPuzzle:
+    name = str(today["name"])
+    entry = {each["name"]: each for each in content["boards"]}[name]
+    return DailyPuzzle(
+        job=content["job"],
+        puzzle=content["puzzle"],
+        title=content["title"],
+        name=name,
+        day=datetime.fromisoformat(content["started"]),
+        size=entry["size"],
+        board=entry["board"],
+        picture=folder / f"{Path(name).name}.svg",
+        hints=[Hint(**hint) for hint in today["hints"]],
+        grid=Grid(**today["grid"]) if today["grid"] else None,
+    )
+
+
+def check_progress(grid: Grid, filled: str) -> Progress:
+    """Compare `filled`, a symbol or a dot for each cell in reading order, with the solution.
+
+    Raises:
+        Refused: It has not as many cells as the grid.
+    """
+    if len(filled) != len(grid.clues):
+        raise Refused(f"this board has {len(grid.clues)} cells; these are {len(filled)}")
+    own = {cell: symbol.upper() for cell, symbol in enumerate(filled) if grid.clues[cell] == EMPTY}
+    wrong = [cell for cell, symbol in own.items() if symbol not in (EMPTY, grid.solution[cell])]
+    return Progress(wrong, sum(symbol == EMPTY for symbol in own.values()), 0)
+
+
+def describe_progress(progress: Progress) -> Progress:
+    """Return `progress` with a text: how many symbols are wrong, and how many are missing."""
+    if progress.solved:
+        return _answer(progress, progress.seen, SOLVED)
+    wrong = f"{pluralize(len(progress.wrong), 'symbol')} {'is' if len(progress.wrong) == 1 else 'are'} wrong"
+    left = f"{pluralize(progress.left, 'cell')} {'is' if progress.left == 1 else 'are'} empty"
+    text = f"{wrong if progress.wrong else 'No mistake so far'}; {left}."
+    return _answer(progress, progress.seen, text, next(iter(progress.wrong), None))
+
+
+def give_hint(daily: DailyPuzzle, filled: str, seen: int) -> Progress:
+    """Return the next hint after `seen` hints, for the symbols in `filled`. A mistake comes first.
+
+    Raises:
+        Refused: `filled` does not fit the board.
+    """
+    grid = daily.grid
+    state = check_progress(grid, filled) if grid else Progress((), 1, seen)
+    if state.wrong:
+        return _answer(state, seen, _describe_mistake(daily, state.wrong[0], filled), state.wrong[0])
+    if state.solved:
+        return _answer(state, seen, SOLVED)
+    number = max(seen, _first_open_step(daily.hints, filled) if grid else 0)
+    while grid and number < len(daily.hints) and _is_filled(daily.hints[number], filled):
+        number += 1
+    if number >= len(daily.hints):
+        return _answer(state, seen, "There are no more hints." if daily.hints else "There are no hints for this board.")
+    hint = daily.hints[number]
+    return _answer(state, number + 1, hint.text, hint.cell)
+
+
+def _answer(state: Progress, seen: int, text: str, cell: int | None = None) -> Progress:
+    return Progress(state.wrong, state.left, seen, text, cell)
+
+
+def _is_filled(hint: Hint, filled: str) -> bool:
+    return hint.cell is not None and filled[hint.cell] != EMPTY
+
+
+def _first_open_step(hints: Sequence[Hint], filled: str) -> int:
+    """Return the step after the last symbol that stands before the first missing one."""
+    start = 0
+    for number, hint in enumerate(hints):
+        if hint.cell is None:
+            continue
+        if not _is_filled(hint, filled):
+            break
+        start = number + 1
+    return start
+
+
+def _describe_mistake(daily: DailyPuzzle, cell: int, filled: str) -> str:
+    assert daily.grid
+    row, column = divmod(cell, daily.grid.width)
+    return f"The {filled[cell].upper()} in row {row + 1}, column {column + 1} is wrong."

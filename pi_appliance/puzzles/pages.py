@@ -1,0 +1,131 @@
+"""The page of the puzzle of the day: to print, and to solve with hints."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from pi_appliance.errors import Refused
+from pi_appliance.jobs.pages import HEADERS
+from pi_appliance.operations import Role
+from pi_appliance.puzzles import Grid, api, daily
+from pi_appliance.puzzles.daily import DailyPuzzle, Progress
+from pi_appliance.scheduling.interface import Services
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.params import form
+from pi_appliance.web.visitor import RoleRoute
+
+_MAX_FIELDS = 700  # a grid of 25 by 25 has 625 cells
+_PAGE = "/puzzles/today"
+_EMPTY = Progress((), 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a grid on the page."""
+
+    number: int
+    name: str  # such as row 1, column 9
+    clue: str
+    symbol: str  # that the person wrote
+    wrong: bool
+    hinted: bool
+    ends_block: bool  # a thick line follows at its right
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a grid on the page."""
+
+    cells: Sequence[Cell]
+    ends_block: bool  # a thick line follows below
+
+
+class PuzzlePages:
+    """The endpoints of the puzzle of the day. Every signed-in device may use them."""
+
+    def __init__(self, services: Services, pages: Pages) -> None:
+        self._services, self._pages = services, pages
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            RoleRoute(_PAGE, self.show, Role.LISTEN),
+            RoleRoute(f"{_PAGE}/{{puzzle}}", self.show, Role.LISTEN),
+            RoleRoute(f"{_PAGE}/{{puzzle}}", self.answer, {"POST": Role.LISTEN}, methods=["POST"]),
+            RoleRoute("/puzzles/boards/{puzzle}", self.picture, Role.LISTEN),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """Show the newest board, of all puzzles or of one."""
+        try:
+            found = await api.find_daily(self._services.appliance, request.path_params.get("puzzle", ""))
+        except Refused as error:  # the address stays, and the next run gives it a board
+            return self._pages.page("puzzles/none.html", message=str(error))
+        return await self._page(found)
+
+    async def answer(self, request: Request) -> Response:
+        """Check the cells or give a hint, for a browser without scripts."""
+        found = await api.find_daily(self._services.appliance, request.path_params["puzzle"])
+        fields = await form(request, max_fields=_MAX_FIELDS)
+        if fields.get("board") != found.id:
+            return await self._page(found, "", replace(_EMPTY, text="There is a new board."))
+        filled = _read_cells(found.grid, fields) if found.grid else ""
+        seen = int(fields["seen"]) if fields.get("seen", "").isascii() and fields.get("seen", "").isdigit() else 0
+        is_check = fields.get("do") == "check" and found.grid is not None
+        progress = api.check_board(found, filled) if is_check else daily.give_hint(found, filled, seen)
+        return await self._page(found, filled, replace(progress, seen=max(progress.seen, seen)))
+
+    async def picture(self, request: Request) -> Response:
+        """Return the drawing of the board."""
+        found = await api.find_daily(self._services.appliance, request.path_params["puzzle"])
+        if not found.picture.is_file():
+            raise HTTPException(404, "this board has no picture")
+        return FileResponse(found.picture, media_type="image/svg+xml", headers=HEADERS)
+
+    async def _page(self, found: DailyPuzzle, filled: str = "", progress: Progress = _EMPTY) -> Response:
+        others = await api.list_daily(self._services.appliance)
+        grid = found.grid
+        hinted = () if progress.cell is None else (progress.cell,)
+        return self._pages.page(
+            "puzzles/today.html",
+            daily=found,
+            address=f"{_PAGE}/{found.puzzle}",
+            day=f"{found.day:%A}, {found.day.day} {found.day:%B %Y}",
+            others=[(f"{_PAGE}/{each.puzzle}", each.title) for each in others],
+            rows=_make_rows(grid, filled or grid.clues, progress.wrong, hinted) if grid else (),
+            hints=found.hints[: progress.seen] if not grid else (),
+            progress=progress,
+        )
+
+
+def _read_cells(grid: Grid, fields: dict[str, str]) -> str:
+    """Return the symbols of a form in reading order; all that is not a symbol is a dot."""
+    symbols = [fields.get(f"cell-{number}", "").strip().upper() for number in range(len(grid.clues))]
+    return "".join(symbol if symbol and symbol in grid.symbols and len(symbol) == 1 else "." for symbol in symbols)
+
+
+def _make_rows(grid: Grid, filled: str, wrong: Collection[int], hinted: Collection[int]) -> list[Row]:
+    def make_cell(number: int) -> Cell:
+        row, column = divmod(number, grid.width)
+        clue = grid.clues[number].replace(".", "")
+        return Cell(
+            number,
+            f"row {row + 1}, column {column + 1}",
+            clue,
+            "" if clue else filled[number].replace(".", ""),
+            number in wrong,
+            number in hinted,
+            (column + 1) % grid.block_width == 0 and column + 1 < grid.width,
+        )
+
+    return [
+        Row(
+            [make_cell(number) for number in range(row * grid.width, (row + 1) * grid.width)],
+            (row + 1) % grid.block_height == 0 and row + 1 < grid.height,
+        )
+        for row in range(grid.height)
+    ]

@@ -1,0 +1,294 @@
+"""The puzzle of the day: the choice of a board, hints, checks, and the pages and the API of it."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from html import unescape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.operations import Role
+from pi_appliance.puzzles import SolveMode
+from pi_appliance.puzzles.daily import DailyPuzzle, check_progress, choose_board, give_hint, read_daily
+from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.puzzles.rendering import BoardReport
+from pi_appliance.web.security import COOKIE
+from tests.fakes.context import FakeContext
+from tests.web.served_appliance import ServedAppliance, configuration, served
+
+JOBS = """  numbers:
+    kind: puzzle
+    with: {puzzle: sudoku, generate: 1}
+  pegs:
+    kind: puzzle
+    with: {puzzle: peg-solitaire, boards: [cross]}
+  chess:
+    kind: puzzle
+    with: {puzzle: solitaire-chess}
+"""
+EARLY, LATE = (datetime(2027, 3, 1, hour, tzinfo=UTC) for hour in (3, 4))
+
+
+def write_sudoku(folder: Path, board: str = "sample", now: datetime = EARLY) -> DailyPuzzle:
+    """Solve a known sudoku, and return it as the puzzle of the day."""
+    run(Options(puzzle="sudoku", boards=[Path(board)]), FakeContext(folder, job="numbers", now=now))
+    found = read_daily(folder / "result.json")
+    assert found
+    return found
+
+
+def fill(found: DailyPuzzle, **changes: str) -> str:
+    """Return the whole solution with other symbols in some cells, such as c12="."."""
+    assert found.grid
+    cells = list(found.grid.solution)
+    for name, symbol in changes.items():
+        cells[int(name[1:])] = symbol
+    return "".join(cells)
+
+
+def empty_cells(found: DailyPuzzle) -> list[int]:
+    assert found.grid
+    return [cell for cell, symbol in enumerate(found.grid.clues) if symbol == "."]
+
+
+def test_a_report_has_the_puzzle_of_the_day(tmp_path: Path) -> None:
+    found = write_sudoku(tmp_path)
+    assert found.grid
+    assert (found.job, found.puzzle, found.title, found.name, found.day) == (
+        "numbers",
+        "sudoku",
+        "Sudoku",
+        "sample",
+        EARLY,
+    )
+    assert (found.grid.width, found.grid.block_height, found.grid.symbols) == (9, 3, "123456789")
+    assert found.grid.clues.replace(".", "") == re.sub(r"\D", "", found.board)
+    assert found.picture.read_text("utf-8").startswith("<svg")
+    placed = {hint.cell: hint.symbol for hint in found.hints if hint.cell is not None}
+    assert placed == {cell: found.grid.solution[cell] for cell in empty_cells(found)}
+
+
+def test_a_generated_board_comes_first(tmp_path: Path) -> None:
+    run(Options(puzzle="sudoku", boards=[Path("sample")], generate=1), FakeContext(tmp_path))
+    found = read_daily(tmp_path / "result.json")
+    assert found
+    assert found.name == "2027-03-01"
+
+
+def test_known_boards_take_turns() -> None:
+    reports = [BoardReport(name=name, board=name, mode=SolveMode.FIRST) for name in ("a", "b")]
+    assert choose_board(reports, date(2027, 3, 1)) is None, "not solved"
+
+
+@pytest.mark.parametrize("day", [1, 2, 3])
+def test_each_day_has_another_board(tmp_path: Path, day: int) -> None:
+    boards = ("cross", "plus")
+    names = []
+    for number in (day, day + 1, day + 2):
+        folder = tmp_path / str(number)
+        now = datetime(2027, 3, number, tzinfo=UTC)
+        run(Options(puzzle="peg-solitaire", boards=[Path(each) for each in boards]), FakeContext(folder, now=now))
+        found = read_daily(folder / "result.json")
+        assert found
+        names.append(found.name)
+    assert names[0] == names[2] != names[1]
+    assert set(names) == set(boards)
+
+
+def test_a_board_without_a_solution_is_no_puzzle(tmp_path: Path) -> None:
+    run(Options(puzzle="peg-solitaire", boards=[Path("diamond")]), FakeContext(tmp_path))
+    assert read_daily(tmp_path / "result.json") is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"today": {"name": "x"}}', '{"today": null}'])
+def test_a_damaged_report_is_no_puzzle(tmp_path: Path, text: str) -> None:
+    (tmp_path / "result.json").write_text(text, "utf-8")
+    assert read_daily(tmp_path / "result.json") is None
+    assert read_daily(tmp_path / "away.json") is None
+
+
+def test_the_hints_alone_solve_the_board(tmp_path: Path) -> None:
+    found = write_sudoku(tmp_path, "uphill")
+    assert found.grid
+    filled, seen = found.grid.clues, 0
+    for _ in range(len(found.hints)):
+        hint = give_hint(found, filled, seen)
+        assert hint.seen > seen
+        seen = hint.seen
+        if hint.cell is not None:
+            filled = f"{filled[: hint.cell]}{found.hints[seen - 1].symbol}{filled[hint.cell + 1 :]}"
+    assert filled == found.grid.solution
+    assert give_hint(found, filled, seen).solved
+
+
+def test_a_hint_is_about_a_cell_that_is_empty(tmp_path: Path) -> None:
+    found = write_sudoku(tmp_path)
+    last = empty_cells(found)[-1]
+    hint = give_hint(found, fill(found, **{f"c{last}": "."}), 0)
+    assert (hint.cell, hint.left, hint.wrong) == (last, 1, [])
+    row, column = divmod(last, 9)
+    assert f"r{row + 1}c{column + 1} is {found.hints[hint.seen - 1].symbol}" in hint.text
+
+
+def test_a_mistake_comes_before_a_hint(tmp_path: Path) -> None:
+    found = write_sudoku(tmp_path)
+    assert found.grid
+    cell = empty_cells(found)[3]
+    wrong = "1" if found.grid.solution[cell] != "1" else "2"
+    hint = give_hint(found, fill(found, **{f"c{cell}": wrong}), 5)
+    row, column = divmod(cell, 9)
+    assert hint.text == f"The {wrong} in row {row + 1}, column {column + 1} is wrong."
+    assert (hint.cell, hint.seen, hint.solved) == (cell, 5, False)
+
+
+def test_a_check_counts_mistakes_and_empty_cells(tmp_path: Path) -> None:
+    found = write_sudoku(tmp_path)
+    assert found.grid
+    first, second, *_ = empty_cells(found)
+    wrong = "1" if found.grid.solution[first] != "1" else "2"
+    state = check_progress(found.grid, fill(found, **{f"c{first}": wrong, f"c{second}": "."}))
+    assert (state.wrong, state.left, state.solved) == ([first], 1, False)
+    assert check_progress(found.grid, found.grid.solution).solved
+    with pytest.raises(Refused, match="has 81 cells; these are 3"):
+        check_progress(found.grid, "123")
+
+
+def test_the_hints_of_other_puzzles_are_their_steps(tmp_path: Path) -> None:
+    run(Options(puzzle="solitaire-chess", boards=[Path("seven")]), FakeContext(tmp_path))
+    found = read_daily(tmp_path / "result.json")
+    assert found
+    texts = [give_hint(found, "", number).text for number in range(7)]
+    assert texts[0].startswith("1. Bc4xa2 captures")
+    assert texts[-1] == "There are no more hints."
+
+
+@pytest.fixture
+def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
+    """Serve two puzzles of the day; that of pegs is newer."""
+    with served(configuration(tmp_path, jobs=JOBS)) as result:
+        reports = result.daemon.appliance.config.reports
+        write_sudoku(reports / "numbers")
+        context = FakeContext(reports / "pegs", job="pegs", now=LATE)
+        run(Options(puzzle="peg-solitaire", boards=[Path("cross")]), context)
+        yield result
+
+
+def ask_json(appliance: ServedAppliance, path: str, **values: object) -> tuple[int, dict[str, object]]:
+    answer = appliance.ask(f"/api/v1/puzzles/{path}?{urlencode(values)}")
+    return answer.status, answer.json
+
+
+def test_the_api_returns_the_newest_board_without_its_solution(appliance: ServedAppliance) -> None:
+    status, newest = ask_json(appliance, "today")
+    assert (status, newest["puzzle"], newest["grid"]) == (200, "peg-solitaire", None)
+    _, numbers = ask_json(appliance, "today", puzzle="sudoku")
+    found = read_daily(appliance.daemon.appliance.config.reports / "numbers" / "result.json")
+    assert found
+    assert found.grid
+    assert found.grid.solution not in json.dumps(numbers)
+    assert numbers["hints"] == len(found.hints)
+
+
+def test_the_api_gives_hints_and_checks(appliance: ServedAppliance) -> None:
+    _, numbers = ask_json(appliance, "today", puzzle="sudoku")
+    clues = numbers["grid"]["clues"]  # type: ignore[index]
+    status, hint = ask_json(appliance, "hint", puzzle="sudoku", filled=clues)
+    assert (status, hint["seen"], hint["solved"], hint["id"]) == (200, 1, False, numbers["id"])
+    assert (
+        ask_json(appliance, "check", puzzle="sudoku", filled=clues)[1]["text"]
+        == "No mistake so far; 57 cells are empty."
+    )
+    assert ask_json(appliance, "hint", puzzle="peg-solitaire")[1]["text"].startswith("Jump 1 of ")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "status", "says"),
+    [
+        ("today", {"puzzle": "sudoko"}, 404, "no puzzle of a job is called 'sudoko'; did you mean 'sudoku'?"),
+        ("today", {"puzzle": "solitaire-chess"}, 409, "there is no puzzle of the day yet"),
+        ("check", {"puzzle": "peg-solitaire", "filled": "1"}, 409, "Peg solitaire is not solved on the page"),
+        ("hint", {"puzzle": "sudoku", "filled": "1"}, 409, "this board has 81 cells"),
+    ],
+)
+def test_the_api_says_why_not(
+    appliance: ServedAppliance, path: str, values: dict[str, str], status: int, says: str
+) -> None:
+    answered, content = ask_json(appliance, path, **values)
+    assert answered == status
+    assert says in str(content["error"])
+
+
+def test_a_new_report_is_a_new_puzzle(appliance: ServedAppliance) -> None:
+    first = ask_json(appliance, "today", puzzle="sudoku")[1]["name"]
+    write_sudoku(appliance.daemon.appliance.config.reports / "numbers", "uphill", LATE)
+    assert (first, ask_json(appliance, "today", puzzle="sudoku")[1]["name"]) == ("sample", "uphill")
+
+
+def post(appliance: ServedAppliance, **fields: str) -> str:
+    answer = appliance.ask("/puzzles/today/sudoku", urlencode(fields), Content_Type="application/x-www-form-urlencoded")
+    assert answer.status == 200
+    return answer.text
+
+
+def test_the_page_is_solved_without_scripts(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/puzzles/today/sudoku").text
+    fields = re.findall(r'<input name="cell-(\d+)" value=""', page)
+    (board,) = re.findall(r'name="board" value="([^"]*)"', page)
+    assert len(fields) == 57
+    found = read_daily(appliance.daemon.appliance.config.reports / "numbers" / "result.json")
+    assert found
+    assert found.grid
+    cells = {f"cell-{number}": found.grid.solution[int(number)] for number in fields}
+    assert "Solved. Well done!" in post(appliance, board=unescape(board), do="check", **cells)
+    wrong = {**cells, f"cell-{fields[0]}": "1" if cells[f"cell-{fields[0]}"] != "1" else "2"}
+    shown = post(appliance, board=unescape(board), do="check", **wrong)
+    assert "1 symbol is wrong; 0 cells are empty." in shown
+    assert shown.count('aria-invalid="true"') == 1
+    shown = post(appliance, board=unescape(board), do="hint", seen="0", **dict.fromkeys(cells, "?"))
+    assert unescape(re.findall(r'id="said"[^>]*>([^<]*)<', shown)[0]) == found.hints[0].text
+    assert 'name="seen" value="1"' in shown
+
+
+def test_symbols_for_an_older_board_are_not_checked(appliance: ServedAppliance) -> None:
+    shown = post(appliance, board="numbers/2020-01-01", do="check", **{"cell-0": "9"})
+    assert "There is a new board." in shown
+    assert "aria-invalid" not in shown
+
+
+def test_hints_of_a_picture_are_listed_one_more_at_a_time(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/puzzles/today").text
+    assert "Peg solitaire" in page
+    assert "Jump 1" not in page
+    (board,) = re.findall(r'name="board" value="([^"]*)"', page)
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    for seen in (0, 1):
+        body = urlencode({"board": unescape(board), "do": "hint", "seen": seen})
+        page = appliance.ask("/puzzles/today/peg-solitaire", body, **form).text
+    assert [number for number in range(1, 6) if f"<li>Jump {number} of " in page] == [1, 2]
+
+
+def test_the_page_links_to_the_other_puzzles_and_its_picture(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/puzzles/today").text
+    assert 'href="/puzzles/today/sudoku"' in page
+    (picture,) = re.findall(r'<img class="board" src="([^"]+)"', page)
+    answer = appliance.ask(picture)
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+def test_without_a_board_the_address_says_what_is_missing(appliance: ServedAppliance) -> None:
+    answer = appliance.ask("/puzzles/today/solitaire-chess")
+    assert (answer.status, "There is no puzzle of the day yet" in answer.text) == (200, True)
+    assert appliance.ask("/puzzles/today/chess").status == 404
+
+
+def test_every_device_may_solve_it_and_see_nothing_else(appliance: ServedAppliance) -> None:
+    guest = appliance.daemon.authenticator.devices.add("Tablet", Role.LISTEN)
+    appliance.daemon.authenticator.has_password = True
+    appliance.cookie = f"{COOKIE}={guest}"
+    addresses = ("/puzzles/today", "/puzzles/today/sudoku", "/puzzles/boards/sudoku", "/reports/numbers/result.html")
+    assert [appliance.ask(each).status for each in addresses] == [200, 200, 200, 403]
