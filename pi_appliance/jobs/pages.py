@@ -1,5 +1,6 @@
 """The pages of jobs, runs and reports."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -15,8 +17,8 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.cli import terminal
-from pi_appliance.errors import ApplianceError
-from pi_appliance.jobs import api, run_options, text
+from pi_appliance.errors import ApplianceError, UnknownName
+from pi_appliance.jobs import api, report_index, run_options, text
 from pi_appliance.jobs import reports as report_files
 from pi_appliance.jobs.operations import RUN
 from pi_appliance.jobs.serializers import BAD_OUTCOMES, failed_run, next_selected_slot
@@ -123,6 +125,7 @@ _MAX_SLOT_ROWS = 20
 _MAX_RUN_BARS = 20
 _MAX_RUN_ROWS = 50
 _MAX_REPORT_ROWS = 100
+_MAX_INDEX_RUNS = 1_000  # of the history: almost three years of nights
 _MAX_LOG = 64_000  # characters of the output of a run that are shown at once
 _MAX_NEW_REPORTS = 6  # on the home page
 _MAX_TEXT = 400_000  # characters of a report that are shown; more is too slow on a phone
@@ -213,6 +216,7 @@ class JobPages:
             Route("/jobs/{name}/run", self.run_now, methods=["POST"]),
             Route(f"/runs/{NUMBER}", self.run),
             Route("/reports", self.reports),
+            Route("/reports/{job}", self.index),
             Route("/reports/{job}/{file}", self.report),
             Route("/reports/{job}/{date}/{file}", self.report),
         ]
@@ -298,6 +302,29 @@ class JobPages:
             start=start,
             length=len(reports),
             more_reports=0,
+        )
+
+    async def index(self, request: Request) -> Response:
+        """Return the reports of a job by month, of the newest year or of `year` in the query."""
+        appliance, job = self._appliance, request.path_params["job"]
+        entry, sets = appliance.config.jobs.get(job), report_files.report_dates(appliance, job)
+        if entry is None and not sets:
+            raise UnknownName("job", job, tuple(appliance.config.jobs))
+        zone = appliance.config.zone_of(entry) if entry else appliance.config.time_zone
+        runs = appliance.store.history(job=job, limit=_MAX_INDEX_RUNS)
+        years = report_index.list_years(sets, runs, zone)
+        newest = years[0] if years else self._services.now().astimezone(zone).year
+        asked = query_number(request, "year")
+        year = newest if asked is None else asked
+        folder, address = appliance.config.reports / job, f"/reports/{quote(job, safe='')}"
+        return self._pages.page(
+            "jobs/index.html",
+            job=job,
+            has_job=entry is not None,
+            year=year,
+            years=[(f"{address}?year={each}", str(each)) for each in years],
+            current=f"{address}?year={year}",
+            months=await asyncio.to_thread(report_index.list_months, folder, sets, runs, year, zone),
         )
 
     async def report(self, request: Request) -> Response:

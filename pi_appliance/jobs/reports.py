@@ -357,7 +357,12 @@ def dated_reports(appliance: Appliance, job: str, date: str) -> list[ReportFile]
     with contextlib.suppress(FileNotFoundError):  # it has just been deleted
         paths = list(folder.iterdir())
     reports = _existing_files((path, job, date) for path in paths)
-    return sorted(reports, key=lambda report: (_RANKS.get(report.path.suffix.lower(), 1), report.file))
+    return sorted(reports, key=lambda report: (rank_file(report.path), report.file))
+
+
+def rank_file(path: Path) -> int:
+    """Return the place of a file within its set: pages first, then texts, then pictures."""
+    return _RANKS.get(path.suffix.lower(), 1)
 
 
 def select_newest(reports: Sequence[ReportFile], count: int) -> list[ReportFile]:

@@ -138,6 +138,7 @@ def _render_step_list(name: str, steps: Sequence[Step]) -> str:
 
 MAX_ANIMATION_LENGTH = 700_000  # characters of animations; beyond, only the last step is shown
 _MAX_ROWS = 200  # of a table
+_MAX_TITLE_NAMES = 3
 _TEXT_CLASS = ' class="words"'
 _MAX_NOTATION_LENGTH = 2_000  # characters of a notation
 
@@ -172,7 +173,8 @@ class Page:
     def __init__(self, puzzle: Puzzle, job: str) -> None:
         self._puzzle, self._job = puzzle, job
         self._sections: list[str] = []
-        self._names: list[str] = []
+        self._names: list[str] = []  # of the sections
+        self._boards: list[str] = []
         self._styles: dict[str, None] = {}
         self._length_left = MAX_ANIMATION_LENGTH
         self._shortest_animation = 0  # characters of the shortest animation so far
@@ -180,6 +182,7 @@ class Page:
     def add_board(self, report: BoardReport) -> None:
         """Add the result of one board."""
         puzzle, number = self._puzzle, len(self._sections)
+        self._boards.append(report.name)
         parts = [
             f"<h2>{escape(report.name)}</h2>",
             f"<p>{escape(summarize(report))}</p>",
@@ -207,7 +210,7 @@ class Page:
 
     def render(self, summary: str, times: str) -> str:
         """Return the page with a summary and the times of the run."""
-        title = f"{self._puzzle.TITLE} · {self._job}"
+        heading, title = f"{self._puzzle.TITLE} · {self._job}", self._title()
         links = "".join(f'<a href="#s{number}">{escape(name)}</a>' for number, name in enumerate(self._names))
         nav = f"<nav>{links}</nav>" if len(self._names) > 1 else ""
         styles = "\n".join((STYLE, PLAYER_STYLE, *self._styles))
@@ -216,10 +219,18 @@ class Page:
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<link rel="icon" href="data:,">'
             f"<title>{escape(title)}</title>\n<style>{styles}</style></head>\n"
-            f'<body><main><h1>{escape(title)}</h1><p>{escape(summary)}.</p><p class="quiet">{escape(times)}</p>{nav}\n'
+            f"<body><main><h1>{escape(heading)}</h1>"
+            f'<p>{escape(summary)}.</p><p class="quiet">{escape(times)}</p>{nav}\n'
             + "\n".join(self._sections)
             + "\n</main></body></html>\n"
         )
+
+    def _title(self) -> str:
+        """Return the puzzle with its boards, by which one finds the report in a list."""
+        names = ", ".join(self._boards[:_MAX_TITLE_NAMES])
+        more = len(self._boards) - _MAX_TITLE_NAMES
+        named = f": {names}" + (f" and {more} more" if more > 0 else "") if names else ""
+        return f"{self._puzzle.TITLE}{named} · {self._job}"
 
     def _add_section(self, name: str, parts: Sequence[str]) -> None:
         self._sections.append(f'<section id="s{len(self._sections)}">{"".join(parts)}</section>')

@@ -88,13 +88,14 @@ class PuzzlePages:
 
     async def _page(self, found: DailyPuzzle, filled: str = "", progress: Progress = _EMPTY) -> Response:
         others = await api.list_daily(self._services.appliance)
-        grid = found.grid
+        config, grid = self._services.appliance.config, found.grid
+        day = found.day.astimezone(config.zone_of(config.jobs[found.job]) if found.job in config.jobs else None)
         hinted = () if progress.cell is None else (progress.cell,)
         return self._pages.page(
             "puzzles/today.html",
             daily=found,
             address=f"{_PAGE}/{found.puzzle}",
-            day=f"{found.day:%A}, {found.day.day} {found.day:%B %Y}",
+            day=f"{day:%A}, {day.day} {day:%B %Y}",
             others=[(f"{_PAGE}/{each.puzzle}", each.title) for each in others],
             rows=_make_rows(grid, filled or grid.clues, progress.wrong, hinted) if grid else (),
             hints=found.hints[: progress.seen] if not grid else (),

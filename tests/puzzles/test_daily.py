@@ -292,3 +292,12 @@ def test_every_device_may_solve_it_and_see_nothing_else(appliance: ServedApplian
     appliance.cookie = f"{COOKIE}={guest}"
     addresses = ("/puzzles/today", "/puzzles/today/sudoku", "/puzzles/boards/sudoku", "/reports/numbers/result.html")
     assert [appliance.ask(each).status for each in addresses] == [200, 200, 200, 403]
+
+
+def test_the_index_of_a_job_has_the_boards_by_month(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/reports/numbers").text
+    assert "March 2027 · 1" in page
+    assert "Mon 1, 03:00 · Sudoku: sample" in re.sub(r"\s+", " ", page)
+    assert 'href="/reports/numbers/2027-03-01_0300"' in page
+    assert "There is no report of 2020." in appliance.ask("/reports/numbers?year=2020").text
+    assert appliance.ask("/reports/nothing").status == 404

@@ -61,6 +61,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "/reports/pegs/result.html?raw=1",
         "/reports/pegs/2027-03-01_0600",
     ),
+    "/reports/{job}": ("/reports/pegs", "/reports/hello?year=2020"),
     "/reports/{job}/{date}/{file}": ("/reports/pegs/2027-03-01_0600/result.txt",),
     "/puzzles/today/{puzzle}": ("/puzzles/today/sudoku", "/puzzles/today/peg-solitaire"),
     "/posts": ("/posts", "/posts?state=uncertain"),

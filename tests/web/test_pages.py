@@ -273,7 +273,9 @@ def test_dated_reports_are_on_the_job_page_with_their_files(appliance: ServedApp
     ):
         report(appliance, f"hello/{name}", "<svg xmlns='http://www.w3.org/2000/svg'/>")
     report(appliance, "hello/2026-11-21_0330/.half", "x")
-    assert listed(appliance, "/jobs/hello") == ["hello/result.txt", "hello/2026-11-21_0330", "hello/2026-11-20_0330"]
+    dates = ["hello/2026-11-21_0330", "hello/2026-11-20_0330"]
+    assert listed(appliance, "/jobs/hello") == ["hello/result.txt", *dates, "hello"]  # at last, the index by year
+    assert listed(appliance, "/reports/hello") == dates
     assert "21 Nov 2026, 03:30" in appliance.ask("/jobs/hello").text
     assert listed(appliance, "/reports/hello/2026-11-21_0330") == [
         "hello/2026-11-21_0330/result.txt",
