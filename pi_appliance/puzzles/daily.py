@@ -78,8 +78,13 @@ def choose_board(reports: Sequence[BoardReport], day: date) -> BoardReport | Non
     return next(iter(generated), None) or (listed[day.toordinal() % len(listed)] if listed else None)
 
 
-def daily_to_json(puzzle: Puzzle, reports: Sequence[BoardReport], day: date) -> dict[str, object] | None:
-    """Return the object `today` of result.json; None if no board was solved."""
+def daily_to_json(
+    puzzle: Puzzle, reports: Sequence[BoardReport], day: date, *, with_hints: bool = True
+) -> dict[str, object] | None:
+    """Return the object `today` of result.json; None if no board was solved.
+
+    Hints take up to a second on a small machine, so a run at its deadline leaves them out.
+    """
     report = choose_board(reports, day)
     if report is None:
         return None
@@ -88,7 +93,7 @@ def daily_to_json(puzzle: Puzzle, reports: Sequence[BoardReport], day: date) -> 
     if report.solutions:
         line = report.solutions[0]
         steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first is the start
-        hints = [Hint(step.caption, *(step.placed or ())) for step in steps]
+        hints = [Hint(step.caption, *(step.placed or ())) for step in steps] if with_hints else []
         grid = puzzle.as_grid(report.board, line) if hasattr(puzzle, "as_grid") else None
     return {"name": report.name, "hints": [asdict(hint) for hint in hints], "grid": asdict(grid) if grid else None}
 

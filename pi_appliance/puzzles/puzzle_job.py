@@ -399,7 +399,7 @@ class PuzzleBatch:
             "peak_memory": _peak_memory(),
             "precomputed": answer_to_json(self.precomputed) if self.precomputed else None,
             "boards": [report_to_json(self.puzzle, report) for report in self.reports],
-            "today": daily_to_json(self.puzzle, self.reports, local_day(self.context)),
+            "today": daily_to_json(self.puzzle, self.reports, local_day(self.context), with_hints=not self.stop_reason),
             "not_reached": self._unreached_names(),
         }
 

@@ -84,7 +84,7 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
     def temperature(self) -> float | None:
         return None
 
-    def latest_report(self, job: str, *, picture: bool = False) -> Report | None:  # noqa: ARG002 - as above
+    def latest_report(self, job: str, **_: bool) -> Report | None:  # type: ignore[override]  # noqa: ARG002 - as above
         return None
 
     def network(self, name: str) -> Network:

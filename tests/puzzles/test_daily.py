@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import DeadlineExceeded, Refused
 from pi_appliance.operations import Role
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.daily import DailyPuzzle, check_progress, choose_board, give_hint, read_daily
@@ -18,6 +18,7 @@ from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rendering import BoardReport
 from pi_appliance.web.security import COOKIE
 from tests.fakes.context import FakeContext
+from tests.puzzles.test_job import CutOff
 from tests.web.served_appliance import ServedAppliance, configuration, served
 
 JOBS = """  numbers:
@@ -97,6 +98,14 @@ def test_each_day_has_another_board(tmp_path: Path, day: int) -> None:
         names.append(found.name)
     assert names[0] == names[2] != names[1]
     assert set(names) == set(boards)
+
+
+def test_an_interrupted_run_leaves_the_hints_out(tmp_path: Path) -> None:
+    with pytest.raises(DeadlineExceeded):
+        run(Options(puzzle="peg-solitaire", boards=[Path("cross"), Path("arrow")]), CutOff(tmp_path))
+    found = read_daily(tmp_path / "result.json")
+    assert found
+    assert (found.name, found.hints) == ("cross", [])
 
 
 def test_a_board_without_a_solution_is_no_puzzle(tmp_path: Path) -> None:
