@@ -1,8 +1,8 @@
 """Draw the SVG pictures of the puzzles as pixels, with Pillow.
 
-It knows the part of SVG that the puzzles use: rectangles, circles, lines, polygons, paths without
-arcs, text, groups that are moved, and styles by class, with the colours of the day. A `Canvas`
-takes the pictures of every puzzle, so no puzzle draws pixels itself.
+It knows the part of SVG that the puzzles use: rectangles, circles, lines, polygons, paths (arcs of
+circles alone), text, groups that are moved, and styles by class, with the colours of the day. A
+`Canvas` takes the pictures of every puzzle, so no puzzle draws pixels itself.
 """
 
 import math
@@ -18,6 +18,7 @@ SCALE = 2  # drawn larger and reduced, for smooth edges
 _BOLD_WEIGHT = 600  # font weights from here on are bold
 _BOLD_SHARE = 1 / 32  # width of the stroke that makes a text bold, in font sizes
 _CURVE_POINTS = 12  # points of a curve
+_ARC_POINTS = 24  # points of an arc
 _CIRCLE_POINTS = 64  # points of a dashed circle
 _DEFAULT_BOX = "0 0 100 100"
 
@@ -26,7 +27,7 @@ _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _FONT = re.compile(r"(bold|\d{3})\s+([\d.]+)px")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 _PATH_PART = re.compile(r"([a-zA-Z])([^a-zA-Z]*)")
-_PATH_NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "Z": 1}  # by command
+_PATH_NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "Q": 4, "T": 2, "A": 7, "Z": 1}  # by command
 
 _REPLACED = str.maketrans({"\u00d7": "x", "\u2013": "-", "\u2014": "-", "ß": "ss", "æ": "ae", "ø": "o"})
 _ELLIPSIS = "\0"  # stands for …, which would become three dots
@@ -188,7 +189,7 @@ class _Shape:
             for one, other in pairwise(points):
                 self._pen.line((one, other), self._stroke, self._width)
             joints = points if self._round_ends or points[0] == points[-1] else points[1:-1]
-            for x, y in joints if self._width > 2 and (self._round_joins or self._round_ends) else ():
+            for x, y in joints if self._width > 2 else ():  # round joints leave no gap within a curve
                 half = self._width / 2
                 self._pen.ellipse((x - half, y - half, x + half, y + half), self._stroke)
 
@@ -252,6 +253,7 @@ def _pair(numbers: Sequence[float]) -> list[Point]:
 def _read_path(path: str) -> Iterator[list[Point]]:
     """Yield the lines of a path; curves as short lines."""
     line: list[Point] = []
+    before: Point | None = None  # the control point of the quadratic curve before
     for command, text in _PATH_PART.findall(path):
         kind, numbers = command.upper(), _read_numbers(text)
         if kind == "M" and line:
@@ -261,20 +263,38 @@ def _read_path(path: str) -> Iterator[list[Point]]:
             line.append(line[0])
         for at in range(0, len(numbers), _PATH_NUMBERS[kind]):
             here = line[-1] if line else (0.0, 0.0)
-            points = _path_points(kind, numbers[at : at + _PATH_NUMBERS[kind]], here, command.islower())
+            values = _to_absolute(kind, numbers[at : at + _PATH_NUMBERS[kind]], here if command.islower() else (0, 0))
+            if kind == "T":  # goes on smoothly: its control point lies opposite to the one before
+                x, y = before or here
+                values = [2 * here[0] - x, 2 * here[1] - y, *values]
+            points = _path_points(kind, values, here)
+            before = (values[0], values[1]) if kind in "QT" else None
             line = points if kind == "M" and not at else [*line, *points]
     if line:
         yield line
 
 
-def _path_points(kind: str, values: Sequence[float], here: Point, relative: bool) -> list[Point]:
+def _to_absolute(kind: str, values: list[float], origin: Point) -> list[float]:
+    """Return the numbers of a command that counts from `origin`."""
+    if kind == "A":  # radii, rotation and flags come before the end
+        return [*values[:5], values[5] + origin[0], values[6] + origin[1]]
+    first_axis = 1 if kind == "V" else 0
+    return [value + origin[(number + first_axis) % 2] for number, value in enumerate(values)]
+
+
+def _path_points(kind: str, values: Sequence[float], here: Point) -> list[Point]:
     """Return the next points of a path that is at `here`."""
-    left, top = here if relative else (0.0, 0.0)
     if kind == "H":
-        return [(left + values[0], here[1])]
+        return [(values[0], here[1])]
     if kind == "V":
-        return [(here[0], top + values[0])]
-    points = [(left + x, top + y) for x, y in _pair(values)]
+        return [(here[0], values[0])]
+    if kind == "A":
+        return list(_arc_points(here, values))
+    points = _pair(values)
+    if kind in "QT":
+        control, end = points
+        thirds = [((x + 2 * control[0]) / 3, (y + 2 * control[1]) / 3) for x, y in (here, end)]
+        return list(_curve_points([here, *thirds, end]))
     return list(_curve_points([here, *points])) if kind == "C" else points
 
 
@@ -284,6 +304,26 @@ def _curve_points(corners: Sequence[Point]) -> Iterator[Point]:
         weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
         x, y = (sum(w * corner[axis] for w, corner in zip(weights, corners, strict=True)) for axis in (0, 1))
         yield x, y
+
+
+def _arc_points(start: Point, values: Sequence[float]) -> Iterator[Point]:
+    """Yield the points of a part of a circle: `values` are those of the command A."""
+    radius, is_large, is_clockwise, end = values[0], bool(values[3]), bool(values[4]), (values[5], values[6])
+    length = math.dist(start, end)
+    radius = max(radius, length / 2)
+    height = math.sqrt(radius * radius - length * length / 4)  # of the centre above the chord
+    side = 1 if is_large == is_clockwise else -1
+    right, down = (end[0] - start[0]) / length, (end[1] - start[1]) / length
+    centre = (
+        (start[0] + end[0]) / 2 + side * height * down,
+        (start[1] + end[1]) / 2 - side * height * right,
+    )
+    first = math.atan2(start[1] - centre[1], start[0] - centre[0])
+    last = math.atan2(end[1] - centre[1], end[0] - centre[0])
+    turn = (last - first) % (2 * math.pi) if is_clockwise else -((first - last) % (2 * math.pi))
+    for number in range(1, _ARC_POINTS + 1):
+        angle = first + turn * number / _ARC_POINTS
+        yield centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle)
 
 
 def _cut_dashes(line: Sequence[Point], dashes: Sequence[float]) -> Iterator[list[Point]]:

@@ -18,6 +18,7 @@ SOLVED = {
     "peg-solitaire": "cross",
     "sudoku": "sample",
     "battleship": "midgame",
+    "bimaru": "magazine",
     "solitaire-chess": "seven",
     "connect-four": "squeeze",
     "panguru": "small",

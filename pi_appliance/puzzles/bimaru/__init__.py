@@ -25,9 +25,10 @@ parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Bimaru"
 NODE_UNIT = "ships"
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
+SOLVED_AT_ONCE = True
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Ship", "Solution", "Square", "check",
-    "count_solutions", "describe", "generate", "hint", "is_unique", "notate", "parse", "parse_listing",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Ship", "Solution", "Square",
+    "check", "count_solutions", "describe", "generate", "hint", "is_unique", "notate", "parse", "parse_listing",
     "parse_solution", "render", "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip
