@@ -14,7 +14,8 @@ from pi_appliance.puzzles.battleship.board import parse_fleet as parse_lengths
 
 UNKNOWN, WATER, SHIP = "?", ".", "X"  # SHIP: a ship square whose shape is not known
 LEFT, RIGHT, TOP, BOTTOM, MIDDLE, SINGLE = "<", ">", "^", "v", "#", "O"
-SHIP_MARKS = SHIP + LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE
+PIECES = LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE
+SHIP_MARKS = SHIP + PIECES
 LEVELS = ("easy", "medium", "hard", "extreme")
 """Levels of difficulty for a person; `techniques.TECHNIQUES` maps each technique to its level."""
 FLEETS = {

@@ -5,10 +5,11 @@ Squares are numbered in reading order from 0. A set of squares is an integer wit
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pi_appliance.puzzles.battleship.board import Ship, Square
-from pi_appliance.puzzles.bimaru.board import SHIP, SHIP_MARKS, UNKNOWN, WATER, Board, column_name, draw_pieces
+from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, WATER, Board, column_name, draw_pieces
 
 
 class Line(NamedTuple):
@@ -119,18 +120,39 @@ class Layout:
 
     def _find_places(self) -> Iterator[Place]:
         """Yield the places of ships that agree with the given squares, longest ships first."""
-        for length in sorted(set(self.board.fleet), reverse=True):
-            for right, down in ((1, 0), (0, 1)) if length > 1 else ((1, 0),):
-                for y in range(self.height - down * (length - 1)):
-                    for x in range(self.width - right * (length - 1)):
-                        ship = Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
-                        mask = sum(1 << self.number(square) for square in ship.squares)
-                        halo = (self.sides_of(mask) | self.corners_of(mask)) & ~mask
-                        if self._agrees(ship):
-                            yield Place(ship, mask, halo, length, y if right else self.height + x)
+        given = [(piece, mask) for piece in PIECES if (mask := self._mask_marks(piece))]
+        for place, pieces in list_places(self.width, self.height, self.board.fleet):
+            if not place.mask & self.given_water and all(
+                not mask & place.mask & ~pieces.get(piece, 0) for piece, mask in given
+            ):
+                yield place
 
-    def _agrees(self, ship: Ship) -> bool:
-        return all(self.board.rows[y][x] in (UNKNOWN, SHIP, piece) for (x, y), piece in draw_pieces(ship))
+
+@lru_cache(maxsize=16)
+def list_places(width: int, height: int, fleet: tuple[int, ...]) -> tuple[tuple[Place, dict[str, int]], ...]:
+    """Return all places of the ships of an empty grid, each with the squares of its pieces."""
+    return tuple(_iterate_places(width, height, fleet))
+
+
+def _iterate_places(width: int, height: int, fleet: tuple[int, ...]) -> Iterator[tuple[Place, dict[str, int]]]:
+    for length in sorted(set(fleet), reverse=True):
+        for right, down in ((1, 0), (0, 1)) if length > 1 else ((1, 0),):
+            for y in range(height - down * (length - 1)):
+                for x in range(width - right * (length - 1)):
+                    ship = Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
+                    pieces = Counter[str]()
+                    for square, piece in draw_pieces(ship):
+                        pieces[piece] |= 1 << square.y * width + square.x
+                    mask = sum(pieces.values())
+                    halo = _mask_around(ship, width, height) & ~mask
+                    yield Place(ship, mask, halo, length, y if right else height + x), dict(pieces)
+
+
+def _mask_around(ship: Ship, width: int, height: int) -> int:
+    """Return the squares of a ship and around it."""
+    left, right = max(0, ship.start.x - 1), min(width - 1, ship.end.x + 1)
+    row = ((1 << right - left + 1) - 1) << left
+    return sum(row << y * width for y in range(max(0, ship.start.y - 1), min(height - 1, ship.end.y + 1) + 1))
 
 
 def iterate_bits(mask: int) -> Iterator[int]:

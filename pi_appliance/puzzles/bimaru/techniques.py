@@ -13,6 +13,7 @@ from pi_appliance.puzzles.bimaru.board import (
     LEFT,
     LEVELS,
     MIDDLE,
+    PIECES,
     RIGHT,
     SINGLE,
     TOP,
@@ -141,7 +142,7 @@ class SolvingGrid:
                 yield Deduction("needed squares", text, ships=free, reason=self.water & line.mask)
 
     def _given_pieces(self) -> Iterator[Deduction]:
-        for x, y in self.layout.board.find_marks(LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE):
+        for x, y in self.layout.board.find_marks(PIECES):
             piece, bit = self.layout.board.rows[y][x], 1 << self.layout.number(Square(x, y))
             around = (self.layout.sides_of(bit) | self.layout.corners_of(bit)) & ~bit
             if piece == MIDDLE:
@@ -283,13 +284,14 @@ class SolvingGrid:
                     yield added
 
     def _trials(self) -> Iterator[Deduction]:
+        places = [*self._complete, *self._possible]
         for number in iterate_bits(self.open):
             bit, name = 1 << number, self.layout.square(number)
             for ships, water, assumed, result in (
                 (bit, 0, "a ship square", "water"),
                 (0, bit, "water", "a ship square"),
             ):
-                position = Position(self.ships | ships, self.water | water, (), self.layout.places)
+                position = Position(self.ships | ships, self.water | water, (), places)
                 try:
                     narrow(self.layout, position)
                 except Contradiction as error:

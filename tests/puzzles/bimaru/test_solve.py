@@ -37,11 +37,11 @@ def solve_all(text: str) -> list[frozenset[tuple[int, int]]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_solutions_are_those_of_brute_force(seed: int) -> None:
     seen = set()
-    for rows, row_totals, column_totals, fleet in brute_force.random_puzzles(seed, 40):
+    for rows, row_totals, column_totals, fleet in brute_force.random_puzzles(seed, 32):
         text = brute_force.draw(rows, row_totals, column_totals, fleet)
         expected = brute_force.find_solutions(rows, row_totals, column_totals, fleet)
-        if len(expected) > 1_000:  # `solve` counts so many without being asked
-            assert bimaru.count_solutions(text) == len(expected), text
+        if len(expected) > 100:
+            assert bimaru.count_solutions(text, 1_000) == min(len(expected), 1_000), text
             continue
         found = solve_all(text)
         assert len(set(found)) == len(found), text
