@@ -108,6 +108,9 @@ def test_a_desktop_has_two_columns(browser: Browser, appliance: ServedAppliance)
     assert first
     assert second
     assert (first["y"], first["x"] + first["width"] < second["x"]) == (second["y"], True)
+    page.goto(f"{appliance.origin}/settings")
+    sides = {round(each.bounding_box()["x"]) for each in page.locator(".settings > section").all()}
+    assert len(sides) == 2
     page.context.close()
 
 
