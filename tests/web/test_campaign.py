@@ -45,6 +45,9 @@ pegs:
   kind: puzzle
   schedule: "0 2 * * *"
   with: {puzzle: peg-solitaire, boards: [cross, full]}
+daily:
+  kind: puzzle
+  with: {puzzle: sudoku, generate: 1}
 tweets:
   kind: tweet
   schedule: "0 12 * * *"
