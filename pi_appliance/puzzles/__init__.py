@@ -134,6 +134,7 @@ class Puzzle(Protocol):
     - `as_grid(board, line) -> Grid | None`: the board for a page on which one writes the symbols.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
+    - `NOTATION`: a sentence that explains the names in the captions of the steps.
     - `SOLVED_AT_ONCE = True`: a picture shows the board and its solution, and no steps.
     """
 

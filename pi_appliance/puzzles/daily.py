@@ -44,6 +44,7 @@ class DailyPuzzle:
     picture: Path  # the SVG file
     hints: Sequence[Hint]
     grid: Grid | None  # None if the page has only its picture
+    notation: str = ""  # explains the names in the hints
 
     @property
     def id(self) -> str:
@@ -95,7 +96,12 @@ def daily_to_json(
         steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first is the start
         hints = [Hint(step.caption, *(step.placed or ())) for step in steps] if with_hints else []
         grid = puzzle.as_grid(report.board, line) if hasattr(puzzle, "as_grid") else None
-    return {"name": report.name, "hints": [asdict(hint) for hint in hints], "grid": asdict(grid) if grid else None}
+    return {
+        "name": report.name,
+        "hints": [asdict(hint) for hint in hints],
+        "notation": getattr(puzzle, "NOTATION", ""),
+        "grid": asdict(grid) if grid else None,
+    }
 
 
 def read_daily(result: Path) -> DailyPuzzle | None:
@@ -123,6 +129,7 @@ def _read(content: Mapping[str, Any], today: Mapping[str, Any], folder: Path) ->
         picture=folder / f"{Path(name).name}.svg",
         hints=[Hint(**hint) for hint in today["hints"]],
         grid=Grid(**today["grid"]) if today["grid"] else None,
+        notation=today.get("notation", ""),
     )
 
 

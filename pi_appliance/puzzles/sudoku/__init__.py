@@ -22,9 +22,10 @@ NODE_UNIT = "guesses"
 MANY_BOARDS = True
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 SOLVED_AT_ONCE = True
+NOTATION = "r4c3 is the cell in row 4, column 3. A unit is a row, a column or a box."
 
 __all__ = [
-    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Solution", "as_grid",
-    "check", "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render",
-    "render_solution", "render_svg", "solve", "steps", "with_rules",
+    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "NOTATION", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board",
+    "Solution", "as_grid", "check", "describe", "generate", "hint", "notate", "parse", "parse_listing",
+    "parse_solution", "render", "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip
