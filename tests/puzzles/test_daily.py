@@ -73,11 +73,13 @@ def test_a_report_has_the_puzzle_of_the_day(tmp_path: Path) -> None:
     assert placed == {cell: found.grid.solution[cell] for cell in empty_cells(found)}
 
 
-def test_a_generated_board_comes_first(tmp_path: Path) -> None:
-    run(Options(puzzle="sudoku", boards=[Path("sample")], generate=1), FakeContext(tmp_path))
+@pytest.mark.parametrize("day", [1, 2])
+def test_a_generated_board_comes_first(tmp_path: Path, day: int) -> None:
+    context = FakeContext(tmp_path, now=datetime(2027, 3, day, 6, tzinfo=UTC))
+    run(Options(puzzle="sudoku", boards=[Path("sample")], generate=1), context)
     found = read_daily(tmp_path / "result.json")
     assert found
-    assert found.name == "2027-03-01"
+    assert found.name == f"2027-03-0{day}"
 
 
 def test_known_boards_take_turns() -> None:
