@@ -27,6 +27,7 @@ RULES: Mapping[str, Rule] = {
     "count-to": Rule("stop counting at this many solutions; all: count to the end", "all"),
     "size": Rule(f"columns x rows of a new puzzle, up to {MAX_SIDE}x{MAX_SIDE}, such as 8x8; default: as the board"),
     "fleet": Rule("ships of a new puzzle, such as 5,4,3,3,2 or 1x4,2x3; default: as the board, or usual for `size`"),
+    "unknown-totals": Rule("number of totals that a new puzzle does not show", "0"),
     "difficulty": Rule("level of a new puzzle; default: any level", choices=LEVELS),
 }
 _SIZE = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
@@ -48,6 +49,7 @@ class Board:
     difficulty: str = ""  # level of a new puzzle, one of `LEVELS`; empty: any
     new_size: tuple[int, int] | None = None  # columns and rows of a new puzzle; None: as this one
     new_fleet: tuple[int, ...] = ()  # ships of a new puzzle; empty: as this one, or usual for its size
+    new_unknown_totals: int = 0  # totals that a new puzzle does not show
 
     @property
     def width(self) -> int:
@@ -103,16 +105,20 @@ def set_mark(board: Board, square: Square, mark: str) -> Board:
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
     rules = check_rules("bimaru", RULES, rules)
-    if "count-to" in rules:
-        board = replace(board, count_to=_parse_limit(rules["count-to"]))
+    if limit := rules.get("count-to"):
+        board = replace(board, count_to=None if limit == "all" else _parse_number(limit, "count-to", 1))
     if "size" in rules:
         board = replace(board, new_size=_parse_size(rules["size"]) if rules["size"] else None)
     if "fleet" in rules:
         board = replace(board, new_fleet=parse_fleet(rules["fleet"]) if rules["fleet"] else ())
+    if "unknown-totals" in rules:
+        board = replace(board, new_unknown_totals=_parse_number(rules["unknown-totals"], "unknown-totals", 0))
     board = replace(board, difficulty=rules.get("difficulty", board.difficulty))
     (width, height), fleet = new_shape(board)
     if error := find_fleet_error(fleet, width, height):
         raise InvalidOption(error)
+    if board.new_unknown_totals > width + height:
+        raise InvalidOption(f"unknown-totals: a puzzle of {width}x{height} has {width + height}; write as many or less")
     return board
 
 
@@ -141,13 +147,11 @@ def _parse_size(text: str) -> tuple[int, int]:
     return width, height
 
 
-def _parse_limit(text: str) -> int | None:
+def _parse_number(text: str, rule: str, least: int) -> int:
     digits = text.replace(",", "").replace("_", "")
-    if text == "all":
-        return None
-    if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_NUMBER_DIGITS and int(digits):
+    if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_NUMBER_DIGITS and int(digits) >= least:
         return int(digits)
-    raise InvalidOption(f"count-to: {text!r} is not a number from 1 on; write one, such as 30, or all")
+    raise InvalidOption(f"{rule}: {text!r} is not a number from {least} on; write one, such as 30")
 
 
 def describe(board: Board) -> str:
@@ -163,6 +167,8 @@ def describe(board: Board) -> str:
     if board.new_size or board.new_fleet:
         (width, height), fleet = new_shape(board)
         parts.append(f"new puzzles of {width}x{height} with {format_fleet(fleet)}")
+    if board.new_unknown_totals:
+        parts.append(f"new puzzles with {pluralize(board.new_unknown_totals, 'unknown total')}")
     if board.difficulty:
         parts.append(f"new puzzles {board.difficulty}")
     return ", ".join(parts)

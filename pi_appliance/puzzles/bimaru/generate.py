@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Details, GeneratedBoard
@@ -26,10 +25,11 @@ from pi_appliance.puzzles.bimaru.board import (
 )
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.position import Layout, Place
-from pi_appliance.puzzles.bimaru.search import FleetSearch, is_unique
+from pi_appliance.puzzles.bimaru.search import SearchLimitReached, find_two
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_TRIES = 100  # puzzles; one in a few has the level that is asked for
+SEARCH_LIMIT = 3_000  # ships tried until another square is given: 0.2 s; a puzzle of 10x10 needs less than 100
 MAX_FLEETS = 2_000  # random fleets; with enough room, one in a few succeeds
 
 
@@ -39,7 +39,8 @@ def generate(
     """Generate a puzzle with one solution. Raises Interrupted, Refused.
 
     Its size and fleet are those of `board`, or of its rules for new puzzles. No given square is
-    redundant: without it, the puzzle would have another solution, or be harder than its level.
+    redundant: without it, the puzzle would have another solution, or be harder than its level. In
+    large grids, where that takes too long to prove, some may be.
     """
     board = parse(board) if isinstance(board, str) else board
     rng = random.Random(seed)  # noqa: S311 - a game
@@ -51,7 +52,8 @@ def generate(
 
         solution = _place_fleet(width, height, fleet, rng, report)
         marks = _draw_solution(solution, width, height)
-        puzzle = _add_givens(_empty_board(solution, width, height), marks, rng, report)
+        puzzle = _hide_totals(_empty_board(solution, width, height), board.new_unknown_totals, rng)
+        puzzle = _add_givens(puzzle, marks, rng, report)
         puzzle = _make_easier(puzzle, marks, board.difficulty, runtime)
         puzzle = _remove_givens(puzzle, board.difficulty, rng, runtime, report)
         rating = techniques.rate_difficulty(puzzle, runtime, solution)
@@ -113,16 +115,26 @@ def _empty_board(solution: Solution, width: int, height: int) -> Board:
     )
 
 
+def _hide_totals(puzzle: Board, number: int, rng: random.Random) -> Board:
+    hidden = set(rng.sample(range(puzzle.height + puzzle.width), number))
+    rows = tuple(None if at in hidden else total for at, total in enumerate(puzzle.row_totals))
+    columns = tuple(None if at in hidden else total for at, total in enumerate(puzzle.column_totals, puzzle.height))
+    return replace(puzzle, row_totals=rows, column_totals=columns)
+
+
 def _add_givens(puzzle: Board, marks: dict[Square, str], rng: random.Random, report: Callable[[str], None]) -> Board:
     """Show random squares in which two solutions differ, until there is one solution."""
     while True:
-        search = FleetSearch(puzzle, partial(report, "looking for another solution"))
-        drawn = [
-            {square for ship in solution for square in ship.squares} for solution in islice(search.find_solutions(), 2)
-        ]
-        if len(drawn) < 2:
-            return puzzle
-        square = rng.choice(sorted(drawn[0] ^ drawn[1]))
+        try:
+            found = find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)
+        except SearchLimitReached:  # a ship square makes the search easier
+            choices = {square for square in puzzle.find_marks(UNKNOWN) if marks[square] != WATER}
+        else:
+            if len(found) < 2:
+                return puzzle
+            one, other = ({square for ship in solution for square in ship.squares} for solution in found)
+            choices = one ^ other
+        square = rng.choice(sorted(choices))
         puzzle = set_mark(puzzle, square, marks[square])
         report(f"{len(puzzle.givens)} squares given")
 
@@ -149,6 +161,13 @@ def _remove_givens(
         if level in LEVELS[:-1]:
             is_accepted = techniques.find_hard_square(fewer, level, runtime) is None
         else:
-            is_accepted = is_unique(fewer, partial(report, "looking for another solution"))
+            is_accepted = _is_surely_unique(fewer, report)
         puzzle = fewer if is_accepted else puzzle
     return puzzle
+
+
+def _is_surely_unique(puzzle: Board, report: Callable[[str], None]) -> bool:
+    try:
+        return len(find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)) == 1
+    except SearchLimitReached:
+        return False

@@ -29,11 +29,15 @@ def ignore_progress() -> None:
     """Do nothing, for a search that reports no progress."""
 
 
-class FleetSearch:
-    """A search for the solutions of a board."""
+class SearchLimitReached(Exception):
+    """The search tried more ships than it may."""
 
-    def __init__(self, board: Board, tick: Tick = ignore_progress) -> None:
-        self.layout, self._tick = Layout(board), tick
+
+class FleetSearch:
+    """A search for the solutions of a board. Raises SearchLimitReached after `node_limit` ships."""
+
+    def __init__(self, board: Board, tick: Tick = ignore_progress, node_limit: int | None = None) -> None:
+        self.layout, self._tick, self._node_limit = Layout(board), tick, node_limit
         self.nodes_searched = 0  # ships tried
 
     def find_solutions(self) -> Iterator[Solution]:
@@ -71,6 +75,8 @@ class FleetSearch:
         self.nodes_searched += 1
         if not self.nodes_searched & PROGRESS_MASK:
             self._tick()
+        if self._node_limit is not None and self.nodes_searched > self._node_limit:
+            raise SearchLimitReached
 
 
 def _fewest_over(pending: int, places: Sequence[Place]) -> list[Place]:
@@ -83,12 +89,17 @@ def _fewest_over(pending: int, places: Sequence[Place]) -> list[Place]:
     return min(choices, key=len)
 
 
-def count_solutions(board: Board | str, limit: int | None = None, tick: Tick = ignore_progress) -> int:
+def count_solutions(board: Board | str, limit: int | None = None) -> int:
     """Count the solutions, up to `limit`."""
     board = parse(board) if isinstance(board, str) else board
-    return sum(1 for _ in islice(FleetSearch(board, tick).find_solutions(), limit))
+    return sum(1 for _ in islice(FleetSearch(board).find_solutions(), limit))
 
 
-def is_unique(board: Board | str, tick: Tick = ignore_progress) -> bool:
+def find_two(board: Board, tick: Tick, node_limit: int) -> list[Solution]:
+    """Return the first two solutions, if there are so many. Raises SearchLimitReached."""
+    return list(islice(FleetSearch(board, tick, node_limit).find_solutions(), 2))
+
+
+def is_unique(board: Board | str) -> bool:
     """Return whether there is exactly one solution."""
-    return count_solutions(board, 2, tick) == 1
+    return count_solutions(board, 2) == 1

@@ -9,7 +9,7 @@ from pi_appliance.puzzles.bimaru import techniques
 from pi_appliance.puzzles.bimaru.board import Board, Solution
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import draw_contradiction
-from pi_appliance.puzzles.bimaru.search import FleetSearch
+from pi_appliance.puzzles.bimaru.search import FleetSearch, SearchLimitReached
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 
 AUTO_COUNT_LIMIT = 1_000  # solutions counted without being asked: half a second
@@ -80,11 +80,16 @@ class _BoardSolver:
         return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=reason)
 
     def _rate(self, answer: Answer[Solution], solution: Solution) -> Answer[Solution]:
-        redundant = [str(square) for square in techniques.redundant_givens(self.board, self.runtime)]
+        redundant: list[str] = []
+        minimal, more = "yes", ""
+        try:
+            redundant.extend(map(str, techniques.redundant_givens(self.board, self.runtime)))
+        except SearchLimitReached:
+            minimal, more = "not known", " and perhaps more"
         rating = techniques.rate_difficulty(self.board, self.runtime, solution)
-        details: Details = {**answer.details, "minimal": "no" if redundant else "yes"}
+        details: Details = {**answer.details, "minimal": "no" if redundant else minimal}
         if redundant:
-            details["redundant_givens"] = " ".join(redundant)
+            details["redundant_givens"] = " ".join(redundant) + more
         details |= {"difficulty": rating.level, "hardest_step": rating.technique}
         table = Table("Steps as a person goes", ("technique", "times"), tuple(rating.steps.items()))
         return replace(answer, count=1, details=details, tables=[table])

@@ -34,7 +34,7 @@ from pi_appliance.puzzles.bimaru.position import (
     survey_fleet,
     union_masks,
 )
-from pi_appliance.puzzles.bimaru.search import is_unique
+from pi_appliance.puzzles.bimaru.search import find_two
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 TECHNIQUES = {
@@ -45,6 +45,7 @@ TECHNIQUES = {
 }
 """The techniques, simplest first, and the level of a puzzle that needs them."""
 CONTRADICTION = "contradiction"
+REDUNDANCY_LIMIT = 20_000  # ships tried for a given square: a second; usually less than 3,000
 MAX_ARRANGEMENTS = 500  # of the ship squares of a line; a person gives up earlier
 
 
@@ -401,10 +402,13 @@ def find_hard_square(board: Board, level: str, runtime: SearchRuntime) -> Square
 
 
 def redundant_givens(board: Board, runtime: SearchRuntime) -> Iterator[Square]:
-    """Yield each given square without which the solution stays unique. Raises Interrupted."""
+    """Yield each given square without which the solution stays unique.
+
+    Raises SearchLimitReached, Interrupted.
+    """
     givens = board.givens
     for done, square in enumerate(givens):
         tick = partial(runtime.report_progress, None, f"is given square {done + 1} of {len(givens)} needed?")
         tick()
-        if is_unique(set_mark(board, square, UNKNOWN), tick):
+        if len(find_two(set_mark(board, square, UNKNOWN), tick, REDUNDANCY_LIMIT)) == 1:
             yield square

@@ -83,7 +83,7 @@ SMALL_GRIDS = (
     (5, 5, (2, 2, 1)),
     (5, 5, (4, 2, 1)),
     (6, 5, (2, 2, 2)),
-    (6, 6, (3, 2, 1)),
+    (5, 5, (3, 2, 1)),
     (6, 6, (5, 3, 1)),
 )
 """Columns, rows and fleet: at most some ten thousand patterns each."""

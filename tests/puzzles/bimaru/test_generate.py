@@ -55,6 +55,25 @@ def test_a_new_puzzle_is_like_the_board() -> None:
     assert generated != bimaru.generate(6, board).board
 
 
+@pytest.mark.parametrize("number", [1, 6, 12])
+def test_totals_are_left_out(number: int) -> None:
+    model = bimaru.with_rules(bimaru.parse(bimaru.BOARDS["small"]), {"unknown-totals": str(number)})
+    for seed in range(3):
+        board = bimaru.generate(seed, model).board
+        assert [*board.row_totals, *board.column_totals].count(None) == number
+        assert bimaru.is_unique(board)
+
+
+@pytest.mark.slow
+def test_a_large_puzzle_with_unknown_totals_may_be_too_hard_to_prove_minimal() -> None:
+    model = bimaru.with_rules(bimaru.parse(bimaru.BOARDS["large"]), {"unknown-totals": "8"})
+    generated = bimaru.generate(0, model)
+    answer = bimaru.solve(generated.board)
+    assert answer.count == 1
+    assert answer.details["minimal"] == "not known"
+    assert bimaru.notate(generated.board, next(answer.solutions)) == generated.details["solution"]
+
+
 def test_a_puzzle_that_is_not_found_is_refused() -> None:
     crowded = bimaru.with_rules(
         bimaru.parse(bimaru.BOARDS["small"]), {"size": "3x3", "fleet": "2,1", "difficulty": "extreme"}

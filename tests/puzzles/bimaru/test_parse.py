@@ -122,6 +122,8 @@ def test_all_wrong_rows_are_reported() -> None:
         ({"fleet": "11"}, "a ship of 11 does not fit in 10x10"),
         ({"size": "4x4", "fleet": "standard"}, "does not fit in 4x4 without touching; leave out ships"),
         ({"count-to": "0"}, "count-to: '0' is not a number from 1 on"),
+        ({"unknown-totals": "few"}, "unknown-totals: 'few' is not a number from 0 on; write one"),
+        ({"unknown-totals": "21"}, "unknown-totals: a puzzle of 10x10 has 20; write as many or less"),
         ({"difficulty": "mild"}, "no value of difficulty is called 'mild'"),
     ],
 )
@@ -133,11 +135,17 @@ def test_a_wrong_rule_is_refused(rules: dict[str, str], message: str) -> None:
 
 def test_rules_can_be_set_and_reset() -> None:
     board = bimaru.parse(bimaru.BOARDS["small"])
-    changed = bimaru.with_rules(board, {"count-to": "1,000", "size": "8x6", "fleet": "1x3, 2x2", "difficulty": "hard"})
+    changed = bimaru.with_rules(
+        board, {"count-to": "1,000", "size": "8x6", "fleet": "1x3, 2x2", "unknown-totals": "3", "difficulty": "hard"}
+    )
     assert bimaru.describe(changed) == (
         "6x6 squares, 1 of them given, fleet 3,2,2,1,1,1, counted to 1,000, new puzzles of 8x6 with 3,2,2,"
+        " new puzzles with 3 unknown totals,"
         " new puzzles hard"
     )
-    assert bimaru.with_rules(changed, {"count-to": "all", "size": "", "fleet": "", "difficulty": ""}) == board
+    assert (
+        bimaru.with_rules(changed, {"count-to": "all", "size": "", "fleet": "", "unknown-totals": "", "difficulty": ""})
+        == board
+    )
     with pytest.raises(InvalidOption):
         bimaru.with_rules(changed, {"size": "2x2"})
