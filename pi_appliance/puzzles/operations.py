@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pi_appliance.operations import Operation, Role, integer, text
 
 _API = "pi_appliance.puzzles.api"
-_EXAMPLE = "." * 81
 _PUZZLE = text(
     "puzzle", "the puzzle, such as sudoku; by default the newest board of all", 40, default="", example="sudoku"
 )
+_FILLED = ("filled", "the symbols in the cells, in reading order, a dot for an empty one", 700)
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -27,13 +27,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:give_hint",
         arguments=(
             _PUZZLE,
-            text(
-                "filled",
-                "the symbols in the cells, in reading order, a dot for an empty one",
-                700,
-                default="",
-                example=_EXAMPLE,
-            ),
+            text(*_FILLED, default="", example="." * 81),
             integer("seen", "how many hints were given before", 0, 1000, default=0),
         ),
         result="PuzzleHint",
@@ -44,16 +38,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/puzzles/check",
         summary="Return which symbols are wrong, and how many cells are empty.",
         handler=f"{_API}:check",
-        arguments=(
-            _PUZZLE,
-            text(
-                "filled",
-                "the symbols in the cells, in reading order, a dot for an empty one",
-                700,
-                required=True,
-                example=_EXAMPLE,
-            ),
-        ),
+        arguments=(_PUZZLE, text(*_FILLED, required=True, example="." * 81)),
         result="PuzzleHint",
         role=Role.LISTEN,
     ),

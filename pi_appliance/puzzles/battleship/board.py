@@ -74,15 +74,10 @@ Solution = tuple[Ship, ...]  # the whole fleet, in the order of `Board.fleet`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
-    """A sea with marks. A board without unknown squares is finished."""
+class MarkedGrid:
+    """A grid of squares with marks."""
 
-    rows: tuple[str, ...]  # one character per square: UNKNOWN, MISS, HIT, or SUNK (part of a sunk ship)
-    sunk_ships: tuple[Ship, ...] = ()  # sunk ships whose ends are known; their squares are marked SUNK
-    fleet: tuple[int, ...] = DEFAULT_FLEET  # the lengths of the ships, longest first
-    touching: str = "allowed"
-    ships: str = "identical"
-    sinking: str = "silent"
+    rows: tuple[str, ...]  # one mark per square
 
     @property
     def width(self) -> int:
@@ -97,6 +92,20 @@ class Board:
     def find_marks(self, marks: str) -> tuple[Square, ...]:
         """Find the squares that carry any mark in `marks`, in reading order."""
         return tuple(Square(x, y) for y, row in enumerate(self.rows) for x, mark in enumerate(row) if mark in marks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board(MarkedGrid):
+    """A sea with marks: UNKNOWN, MISS, HIT, or SUNK (part of a sunk ship).
+
+    A board without unknown squares is finished.
+    """
+
+    sunk_ships: tuple[Ship, ...] = ()  # sunk ships whose ends are known; their squares are marked SUNK
+    fleet: tuple[int, ...] = DEFAULT_FLEET  # the lengths of the ships, longest first
+    touching: str = "allowed"
+    ships: str = "identical"
+    sinking: str = "silent"
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:

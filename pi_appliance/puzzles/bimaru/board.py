@@ -9,15 +9,14 @@ from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
-from pi_appliance.puzzles.battleship.board import MAX_SIDE, Ship, Square, parse_ships
+from pi_appliance.puzzles.battleship.board import MAX_SIDE, MarkedGrid, Ship, Square, parse_ships
 from pi_appliance.puzzles.battleship.board import parse_fleet as parse_lengths
+from pi_appliance.puzzles.deductions import LEVELS
 
 UNKNOWN, WATER, SHIP = "?", ".", "X"  # SHIP: a ship square whose shape is not known
 LEFT, RIGHT, TOP, BOTTOM, MIDDLE, SINGLE = "<", ">", "^", "v", "#", "O"
 PIECES = LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE
 SHIP_MARKS = SHIP + PIECES
-LEVELS = ("easy", "medium", "hard", "extreme")
-"""Levels of difficulty for a person; `techniques.TECHNIQUES` maps each technique to its level."""
 FLEETS = {
     "small": (3, 2, 2, 1, 1, 1),
     "standard": (4, 3, 3, 2, 2, 2, 1, 1, 1, 1),
@@ -38,10 +37,9 @@ Solution = tuple[Ship, ...]  # the whole fleet, longest first, then in reading o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
+class Board(MarkedGrid):
     """A grid with totals of ship squares, and some given squares."""
 
-    rows: tuple[str, ...]  # one mark per square
     row_totals: tuple[int | None, ...]  # None: unknown
     column_totals: tuple[int | None, ...]
     fleet: tuple[int, ...]  # the lengths of the ships, longest first
@@ -50,20 +48,6 @@ class Board:
     new_size: tuple[int, int] | None = None  # columns and rows of a new puzzle; None: as this one
     new_fleet: tuple[int, ...] = ()  # ships of a new puzzle; empty: as this one, or usual for its size
     new_unknown_totals: int = 0  # totals that a new puzzle does not show
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return len(self.rows[0])
-
-    @property
-    def height(self) -> int:
-        """The number of rows."""
-        return len(self.rows)
-
-    def find_marks(self, marks: str) -> tuple[Square, ...]:
-        """Find the squares that carry any mark in `marks`, in reading order."""
-        return tuple(Square(x, y) for y, row in enumerate(self.rows) for x, mark in enumerate(row) if mark in marks)
 
     @property
     def givens(self) -> tuple[Square, ...]:

@@ -11,7 +11,6 @@ from pi_appliance.puzzles.battleship.board import Square
 from pi_appliance.puzzles.bimaru import techniques
 from pi_appliance.puzzles.bimaru.board import (
     BOARDS,
-    LEVELS,
     UNKNOWN,
     WATER,
     Board,
@@ -26,6 +25,7 @@ from pi_appliance.puzzles.bimaru.board import (
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.position import Layout, Place
 from pi_appliance.puzzles.bimaru.search import SearchLimitReached, find_two
+from pi_appliance.puzzles.deductions import LEVELS
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_TRIES = 100  # puzzles; one in a few has the level that is asked for

@@ -22,13 +22,8 @@ from pi_appliance.puzzles.bimaru.board import (
     format_fleet,
     notate,
 )
-from pi_appliance.puzzles.bimaru.techniques import (
-    CONTRADICTION,
-    Deduction,
-    SolvingGrid,
-    describe_deduction,
-    iter_deductions,
-)
+from pi_appliance.puzzles.bimaru.techniques import Deduction, SolvingGrid, describe_deduction, iter_deductions
+from pi_appliance.puzzles.deductions import CONTRADICTION
 from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units

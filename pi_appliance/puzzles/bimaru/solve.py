@@ -10,6 +10,7 @@ from pi_appliance.puzzles.bimaru.board import Board, Solution
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import draw_contradiction
 from pi_appliance.puzzles.bimaru.search import FleetSearch, SearchLimitReached
+from pi_appliance.puzzles.deductions import find_contradiction
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 
 AUTO_COUNT_LIMIT = 1_000  # solutions counted without being asked: half a second
@@ -72,7 +73,7 @@ class _BoardSolver:
     def _prove_unsolvable(self, answer: Answer[Solution]) -> Answer[Solution]:
         self.known = "it has no solution"
         grid = techniques.SolvingGrid(self.board)
-        if contradiction := techniques.find_contradiction(grid, self.runtime):
+        if contradiction := find_contradiction(techniques.iter_deductions(grid), self.runtime):
             pictures = {"contradiction": draw_contradiction(grid, contradiction)}
             reason = f"without any guess it follows that {contradiction.text}"
             return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason, pictures=pictures)

@@ -11,7 +11,6 @@ from pi_appliance.puzzles.battleship.board import Ship, Square
 from pi_appliance.puzzles.bimaru.board import (
     BOTTOM,
     LEFT,
-    LEVELS,
     MIDDLE,
     PIECES,
     RIGHT,
@@ -35,6 +34,7 @@ from pi_appliance.puzzles.bimaru.position import (
     union_masks,
 )
 from pi_appliance.puzzles.bimaru.search import find_two
+from pi_appliance.puzzles.deductions import CONTRADICTION, LEVELS, Difficulty, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 TECHNIQUES = {
@@ -44,7 +44,6 @@ TECHNIQUES = {
     "guess": "extreme",
 }
 """The techniques, simplest first, and the level of a puzzle that needs them."""
-CONTRADICTION = "contradiction"
 REDUNDANCY_LIMIT = 20_000  # ships tried for a given square: a second; usually less than 3,000
 MAX_ARRANGEMENTS = 500  # of the ship squares of a line; a person gives up earlier
 
@@ -58,15 +57,6 @@ class Deduction:
     ships: int = 0
     water: int = 0
     reason: int = 0  # the squares that are the reason
-
-
-@dataclass(frozen=True, slots=True)
-class Difficulty:
-    """Rating of a puzzle for a person: level, hardest technique, and uses of each technique."""
-
-    level: str
-    technique: str
-    steps: dict[str, int]
 
 
 class SolvingGrid:
@@ -369,25 +359,9 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     return describe_deduction(deduction)
 
 
-def find_contradiction(grid: SolvingGrid, runtime: SearchRuntime) -> Deduction | None:
-    """Return the contradiction that follows without a guess, or None. Raises Interrupted."""
-    last = None
-    for deduction in iter_deductions(grid):
-        runtime.report_progress(None, "looking for a contradiction")
-        last = deduction
-    return last if last is not None and last.technique == CONTRADICTION else None
-
-
 def rate_difficulty(board: Board, runtime: SearchRuntime, solution: Solution = ()) -> Difficulty:
     """Rate a puzzle; without the `solution`, up to the first guess. Raises Interrupted."""
-    steps: Counter[str] = Counter()
-    for deduction in iter_deductions(SolvingGrid(board), solution):
-        steps[deduction.technique] += 1
-        runtime.report_progress(None, "rating the difficulty")
-    used = [technique for technique in TECHNIQUES if technique in steps]
-    if not used:
-        return Difficulty(LEVELS[0], "none", {})
-    return Difficulty(TECHNIQUES[used[-1]], used[-1], {technique: steps[technique] for technique in used})
+    return rate_steps(iter_deductions(SolvingGrid(board), solution), TECHNIQUES, runtime)
 
 
 def find_hard_square(board: Board, level: str, runtime: SearchRuntime) -> Square | None:

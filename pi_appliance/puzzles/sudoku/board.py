@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, InvalidOption, Problem
 from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles.deductions import LEVELS
 from pi_appliance.puzzles.rendering import listing_parser, parse_error
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
@@ -16,8 +17,6 @@ EMPTY = "."
 _BOX_SIZES = ((2, 2), (3, 2), (4, 2), (3, 3), (5, 2), (4, 3), (5, 3), (4, 4), (5, 4), (5, 5))
 BOXES = {width * height: (width, height) for width, height in _BOX_SIZES}
 """Width and height of a box, in cells, by the size of the grid."""
-LEVELS = ("easy", "medium", "hard", "extreme")
-"""Levels of difficulty for a person; `techniques.TECHNIQUES` maps each technique to its level."""
 RULES: Mapping[str, Rule] = {
     "count-to": Rule("stop counting at this many solutions of a grid; all: count to the end", "all"),
     "difficulty": Rule("level of a new grid; default: any level", choices=LEVELS),

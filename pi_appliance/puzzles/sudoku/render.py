@@ -4,14 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pi_appliance.puzzles import Grid, Step, pluralize, rendering
+from pi_appliance.puzzles.deductions import CONTRADICTION
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
-from pi_appliance.puzzles.sudoku.techniques import (
-    CONTRADICTION,
-    CandidateGrid,
-    Deduction,
-    describe_deduction,
-    iter_deductions,
-)
+from pi_appliance.puzzles.sudoku.techniques import CandidateGrid, Deduction, describe_deduction, iter_deductions
 
 MARGIN = 6
 MAX_SHOWN = 9  # grids of a board with many

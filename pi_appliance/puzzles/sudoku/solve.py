@@ -15,13 +15,13 @@ from itertools import chain, islice
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles.deductions import LEVELS, find_contradiction
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.board import (
     BOARDS,
     BOXES,
     EMPTY,
-    LEVELS,
     SYMBOLS,
     Board,
     Solution,
@@ -196,7 +196,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
 
 def _prove_unsolvable(answer: Answer[Solution], grid: str, size: int, runtime: SearchRuntime) -> Answer[Solution]:
     candidates = techniques.CandidateGrid(grid, size)
-    if contradiction := techniques.find_contradiction(candidates, runtime):
+    if contradiction := find_contradiction(techniques.iter_deductions(candidates), runtime):
         reason = f"without any guess it follows that {contradiction.text}"
         pictures = {"contradiction": draw_contradiction(grid, contradiction, candidates)}
         return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason, pictures=pictures)

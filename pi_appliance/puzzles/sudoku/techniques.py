@@ -3,13 +3,13 @@
 The candidates of a cell, digits that it may have, are the bits of an integer; bit 0 is digit 1.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
-from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, SYMBOLS, Board, cell_name, grid_layout, parse
+from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, cell_name, grid_layout, parse
 from pi_appliance.puzzles.sudoku.count import is_unique
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -20,7 +20,6 @@ TECHNIQUES = {
     "guess": "extreme",
 }
 """The techniques, simplest first, and the level of a grid that needs them."""
-CONTRADICTION = "contradiction"
 SAT_EFFORT = 10_000_000  # propagations for all clues: seconds; 16x16 needs a million
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
@@ -39,15 +38,6 @@ class Deduction:
     digits: int = 0  # the digits it is about, as bits
     solved_cell: int | None = None  # the cell in which the digit is placed
     reduced_cells: tuple[int, ...] = ()  # the cells that lose candidates
-
-
-@dataclass(frozen=True, slots=True)
-class Difficulty:
-    """Rating of a grid for a person: level, hardest technique, and uses of each technique."""
-
-    level: str
-    technique: str
-    steps: dict[str, int]
 
 
 class CandidateGrid:
@@ -282,25 +272,9 @@ def find_conflict(grid: str, size: int) -> Deduction | None:
     return None
 
 
-def find_contradiction(grid: CandidateGrid, runtime: SearchRuntime) -> Deduction | None:
-    """Return the contradiction that follows without a guess, or None. Raises `Interrupted`."""
-    last = None
-    for deduction in iter_deductions(grid):
-        runtime.report_progress(None, "looking for a contradiction")
-        last = deduction
-    return last if last is not None and last.technique == CONTRADICTION else None
-
-
 def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
     """Rate a grid; without the `solution`, up to the first guess. Raises Interrupted."""
-    steps: Counter[str] = Counter()
-    for deduction in iter_deductions(CandidateGrid(grid, size), solution):
-        steps[deduction.technique] += 1
-        runtime.report_progress(None, "rating the difficulty")
-    used = [technique for technique in TECHNIQUES if technique in steps]
-    if not used:
-        return Difficulty(LEVELS[0], "none", {})
-    return Difficulty(TECHNIQUES[used[-1]], used[-1], {technique: steps[technique] for technique in used})
+    return rate_steps(iter_deductions(CandidateGrid(grid, size), solution), TECHNIQUES, runtime)
 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:

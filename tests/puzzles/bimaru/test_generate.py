@@ -4,7 +4,8 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import bimaru
-from pi_appliance.puzzles.bimaru.board import LEVELS, set_mark
+from pi_appliance.puzzles.bimaru.board import set_mark
+from pi_appliance.puzzles.deductions import LEVELS
 from tests.puzzles.bimaru import brute_force
 from tests.puzzles.bimaru.test_solve import squares_of
 
