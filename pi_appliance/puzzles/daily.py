@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Grid, Puzzle, pluralize
-from pi_appliance.puzzles.rendering import BoardReport
+
+if TYPE_CHECKING:  # the daemon reads the puzzle of the day, but draws none
+    from pi_appliance.puzzles.rendering import BoardReport
 
 MAX_HINTS = 400
 EMPTY = "."
@@ -71,7 +73,7 @@ class Progress:
         return not self.wrong and not self.left
 
 
-def choose_board(reports: Sequence[BoardReport], day: date) -> BoardReport | None:
+def choose_board(reports: "Sequence[BoardReport]", day: date) -> "BoardReport | None":
     """Return the first solved board that was generated, else one that changes each day."""
     solved = [report for report in reports if report.solved]
     generated = [report for report in solved if report.generator_details]
@@ -80,7 +82,7 @@ def choose_board(reports: Sequence[BoardReport], day: date) -> BoardReport | Non
 
 
 def daily_to_json(
-    puzzle: Puzzle, reports: Sequence[BoardReport], day: date, *, with_hints: bool = True
+    puzzle: Puzzle, reports: "Sequence[BoardReport]", day: date, *, with_hints: bool = True
 ) -> dict[str, object] | None:
     """Return the object `today` of result.json; None if no board was solved.
 

@@ -28,6 +28,10 @@ PAGES = {  # every page that not only the owner may open
     "GET /events": Role.LISTEN,
     "GET /music/cover": Role.LISTEN,
     "POST /sign-out": Role.LISTEN,
+    "GET /puzzles/today": Role.LISTEN,
+    "GET /puzzles/today/{puzzle}": Role.LISTEN,
+    "POST /puzzles/today/{puzzle}": Role.LISTEN,  # a check or a hint, which changes nothing
+    "GET /puzzles/boards/{puzzle}": Role.LISTEN,
     "GET /more": Role.GUEST,
     "GET /music": Role.GUEST,
     "GET /music/library": Role.GUEST,
@@ -42,7 +46,7 @@ PAGES = {  # every page that not only the owner may open
     "GET /parts/banner": Role.CONTROL,
 }
 PUBLIC = ("/hooks/", "/health", "/sign-in", "/static/", "/join/")
-LISTENERS = {"GET /player", "GET /player/art"}
+LISTENERS = {"GET /player", "GET /player/art", *(f"GET /puzzles/{name}" for name in ("today", "hint", "check"))}
 GUESTS = {
     *(f"GET /player/{name}" for name in ("queue", "browse", "artists", "albums", "genres", "tracks", "search")),
     *(f"GET /player/{name}" for name in ("favourites", "stats", "update", "picture", "playlists", "playlists/{name}")),
