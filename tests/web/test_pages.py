@@ -155,6 +155,15 @@ RARE = """    schedule: 0 7 * * *
 """
 
 
+def test_an_error_ends_before_the_way_back_begins(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/runs/999")
+    assert page.status == 404
+    message = re.search(r'<p class="pre" id="error">(.*?)</p>\s*<p><a [^>]*>Back to the first page</a></p>', page.text)
+    assert message
+    assert message[1].startswith("no run is called &#39;999&#39;")
+    assert "<" not in message[1]
+
+
 def test_the_job_page_shows_its_schedule(tmp_path: Path) -> None:
     jobs = job("rare", "", RARE) + job("often", "", "    schedule: {every: 20m}\n") + job("plain", "")
     with served(configuration(tmp_path, jobs=jobs)) as appliance:

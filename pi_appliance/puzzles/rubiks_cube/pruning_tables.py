@@ -44,6 +44,11 @@ def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTabl
     return SearchTables(search_moves, twists, classes, ranks, small, large_table, phase2_turns)
 
 
+def has_loaded_tables(runtime: SearchRuntime) -> bool:
+    """Return whether this process has read the small tables already, so that they cost nothing."""
+    return SMALL_NAME in _LOADED.get(runtime.cache, {})
+
+
 def load_small_tables(runtime: SearchRuntime) -> tuple[Tables, list[memoryview]]:
     """Return the move tables and the small pruning tables. Raises `Interrupted`."""
     moves = cached_tables(runtime, MOVES_NAME, partial(_build_move_tables, runtime))

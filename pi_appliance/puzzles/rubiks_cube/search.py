@@ -90,6 +90,15 @@ def cube_views(state: State) -> list[CubeView]:
     return list(views.values())
 
 
+def _lower_bound(views: Sequence[CubeView], tables: SearchTables) -> int:
+    return max(tables.bound(view.start.twist, view.start.flip, view.start.slice_sorted // c.ORDERS) for view in views)
+
+
+def may_be_near(state: State, tables: SearchTables) -> bool:
+    """Return whether `find_near_solutions` may find something for a state of a 3x3x3 cube."""
+    return _lower_bound(cube_views(state), tables) <= MAX_NEAR_MOVES
+
+
 def turn_prefixes(length: int) -> Iterator[Turns]:
     """Yield the first turns of a solution: no face twice in a row, opposite faces in one order."""
     if not length:
@@ -117,9 +126,7 @@ class TwoPhaseSearch:
     def __init__(self, state: State, tables: SearchTables) -> None:
         self._tables, self._views = tables, cube_views(state)
         self._search = PhaseSearch(tables, search_buffers())
-        self.lower_bound = max(
-            tables.bound(view.start.twist, view.start.flip, view.start.slice_sorted // c.ORDERS) for view in self._views
-        )
+        self.lower_bound = _lower_bound(self._views, tables)
 
     @property
     def nodes(self) -> int:

@@ -32,6 +32,7 @@ from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
     build_distance_table,
     build_large_table,
     cached_tables,
+    has_loaded_tables,
     load_tables,
 )
 from pi_appliance.puzzles.rubiks_cube.search import (
@@ -42,6 +43,7 @@ from pi_appliance.puzzles.rubiks_cube.search import (
     TwoPhaseSearch,
     find_near_solutions,
     inverse_turn,
+    may_be_near,
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Interrupted, SearchRuntime
 
@@ -69,11 +71,13 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         return Answer(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
     state = cube_state(board.facelets, board.side)
-    if near := find_near_solutions(state, board.side):
+    # The near search takes ten milliseconds. Tables that are at hand rule it out for most cubes.
+    tables = load_tables(runtime) if board.side == 3 and has_loaded_tables(runtime) else None
+    if (tables is None or may_be_near(state, tables)) and (near := find_near_solutions(state, board.side)):
         return _optimal_answer(near, mode)
     if board.side == 2:
         return solve_pocket(board, mode, runtime)
-    tables = load_tables(runtime)
+    tables = tables or load_tables(runtime)
     if mode is SolveMode.FIRST:
         return _FirstSearch(board, tables, runtime, started_at).run()
     search = OptimalSearch(state, tables, runtime)

@@ -23,6 +23,7 @@ from pi_appliance.puzzles.rubiks_cube.search import (
     OptimalSearch,
     cube_views,
     find_near_solutions,
+    may_be_near,
     search_buffers,
     turn_prefixes,
 )
@@ -193,6 +194,8 @@ def test_bidirectional_and_deepening_search_agree() -> None:
         search = OptimalSearch(state, load_tables(cubes.runtime()), cubes.runtime())
         search.run()
         assert sorted(search.progress.solutions) == find_near_solutions(state, 3)
+        assert may_be_near(state, load_tables(cubes.runtime()))
+    assert not may_be_near(random_state(rng, 3), load_tables(cubes.runtime()))
 
 
 def test_a_short_solution_is_proven_optimal() -> None:
