@@ -153,13 +153,17 @@ class SetupPages:
 
     async def show_music(self, request: Request) -> Response:
         """Return whether the player is reached, and the test sound."""
+        await self._wait_for_player()
+        return self._music_page(_volume(request.query_params.get("played", "")))
+
+    async def _wait_for_player(self) -> None:
+        """Wait briefly until the player is connected: the step before may have restarted it."""
         hub = self._services.daemon.hub
-        with contextlib.suppress(TimeoutError):  # the step before may have restarted the connection
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PLAYER_TIMEOUT if self._services.appliance.config.player else 0):
                 async for _ in hub.watch_changes():
                     if hub.state is not None:
                         break
-        return self._music_page(_volume(request.query_params.get("played", "")))
 
     async def set_music(self, request: Request) -> Response:
         """Add or remove the player."""
@@ -178,6 +182,7 @@ class SetupPages:
         try:
             if volume is None:
                 raise InvalidOption("the volume is a number from 0 to 100")
+            await self._wait_for_player()
             await (await self._services.daemon.hub.player()).set_volume(volume)
             sound = {"text": None, "source": CHIME, "volume": None, "wait": _SOUND_TIME}
             await alarms_api.announce(self._services, sound)

@@ -74,6 +74,9 @@ def home_network() -> Iterator[tuple[str, str]]:
         yield names
 
 
+READ_AGAIN = "the configuration was read again"
+
+
 class Phone:
     """A browser without scripts in the network namespace `namespace`."""
 
@@ -216,9 +219,11 @@ def set_up(phone: Phone, appliance: RunningClone, mpd: MpdServer) -> None:
         phone.send("/setup/password", code=code, password="open sesame", again="open sesame").url.path == "/setup/name"
     )
     assert phone.send("/setup/name", name="Shelf").url.path == "/setup/time-zone"
+    reads = appliance.lines.count(READ_AGAIN)
     page = phone.send("/setup/time-zone", zone=ZONE)
     assert page.url.path == "/setup/music"
     assert "The player is ready" in page.text
+    wait_until(lambda: appliance.lines.count(READ_AGAIN) > reads)  # a person takes longer than the page to restart
     assert "A chime plays now" in phone.send("/setup/sound", volume="20").text
     wait_until(lambda: "[playing]" in mpd.mpc("status"))
     assert mpd.mpc("-f", "%file%", "current").endswith("/announcement.wav")
