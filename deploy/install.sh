@@ -195,7 +195,7 @@ is_closed_music() {
 
 open_music() {
     chown "$music_owner:$user" "$music_dir"
-    chmod 2775 "$music_dir" # what is copied there belongs to the group, too
+    chmod 2775 "$music_dir" # what is copied there also belongs to the group
 }
 
 want_music() {

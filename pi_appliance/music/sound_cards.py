@@ -198,7 +198,7 @@ def describe_cards(cards: Sequence[SoundCard]) -> list[str]:
 
 
 def describe_for_page() -> Mapping[str, object]:
-    """Return the cards, and why none can be chosen on the page: by hand, or only with a command."""
+    """Return the sound cards, and the reason if none can be chosen on the page."""
     root = machine_root()
     cards = list_cards(root)
     other = next((each for each in cards if not each.is_default), None)

@@ -118,8 +118,8 @@ async def find_daily(appliance: Appliance, puzzle: str = "") -> DailyPuzzle:
         raise UnknownName("puzzle of a job", puzzle, sorted(configured))
     found = next((each for each in known if puzzle in ("", each.puzzle)), None)
     if found is None:
-        what = f"a report of {puzzle}" if puzzle else "a report of a puzzle"
-        raise Refused(f"there is no puzzle of the day yet: it is a board of {what}, which a job of that kind writes")
+        kind = f"{puzzle} job" if puzzle else "puzzle job"
+        raise Refused(f"there is no puzzle of the day yet; it comes with the next run of a {kind}")
     return found
 
 

@@ -10,7 +10,7 @@ from pi_appliance.puzzles.runtime import SearchRuntime
 LEVELS = ("easy", "medium", "hard", "extreme")
 """Levels of difficulty for a person. Each puzzle maps its techniques to them."""
 CONTRADICTION = "contradiction"
-"""The technique of a step that shows that there is no solution."""
+"""The technique of a step that proves that no solution exists."""
 
 
 class NamedStep(Protocol):

@@ -264,7 +264,7 @@ def _read_path(path: str) -> Iterator[list[Point]]:
         for at in range(0, len(numbers), _PATH_NUMBERS[kind]):
             here = line[-1] if line else (0.0, 0.0)
             values = _to_absolute(kind, numbers[at : at + _PATH_NUMBERS[kind]], here if command.islower() else (0, 0))
-            if kind == "T":  # goes on smoothly: its control point lies opposite to the one before
+            if kind == "T":  # a smooth curve: its control point mirrors the previous one
                 x, y = before or here
                 values = [2 * here[0] - x, 2 * here[1] - y, *values]
             points = _path_points(kind, values, here)

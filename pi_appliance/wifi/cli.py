@@ -24,7 +24,7 @@ def wifi() -> None:
 @click.option("--hidden", is_flag=True, help="The network does not show its name.")
 @click.option("-c", "--config", metavar="FILE", help="Address the appliance with this configuration.")
 def join(ssid: str, hidden: bool, config: str | None) -> None:
-    """Join the network SSID, and wait for the outcome.
+    """Join the Wi-Fi network SSID, and wait for the result.
 
     The password comes from the keyboard or from standard input, where no other user sees it. Leave
     it empty for an open network, or to use the stored one. If the network does not come up in 30

@@ -68,7 +68,7 @@ class Security(StrEnum):
 
     @classmethod
     def of(cls, column: str) -> "Security":
-        """Return the meaning of the column SECURITY of nmcli, such as `WPA1 WPA2`."""
+        """Return the meaning of the column `SECURITY` of nmcli, such as `WPA1 WPA2`."""
         words = set(column.split())
         if "802.1X" in words:
             return cls.ENTERPRISE

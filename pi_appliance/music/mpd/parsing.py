@@ -92,7 +92,7 @@ def explain_error(text: str) -> str:
     if alsa := _ALSA_ERROR.fullmatch(text):
         cause = next((cause for words, cause in _ALSA_CAUSES if words in alsa["reason"]), alsa["reason"])
         return f"the sound device {alsa['device']} cannot be opened: {cause}"
-    if "JACK server" in text:  # Debian's MPD tries it last, when there is no card
+    if "JACK server" in text:  # Debian's MPD tries JACK last, if there is no sound card
         return "this machine has no sound card that MPD can use; plug one in, and see: pi-appliance music card"
     match = _DECODER_ERROR.fullmatch(text)
     if match is None:

@@ -96,7 +96,7 @@ class MarkedGrid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board(MarkedGrid):
-    """A sea with marks: UNKNOWN, MISS, HIT, or SUNK (part of a sunk ship).
+    """A sea with marks: `UNKNOWN`, `MISS`, `HIT`, or `SUNK` (part of a sunk ship).
 
     A board without unknown squares is finished.
     """

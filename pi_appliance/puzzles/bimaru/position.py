@@ -35,7 +35,7 @@ class Contradiction(Exception):
     """A position has no solution. The text is made only if it is read: a search meets thousands."""
 
     def __init__(self, kind: str, name: str = "", number: int = 0, mask: int = 0) -> None:
-        """Take a key of `_REASONS`, what it names, and the squares that show it."""
+        """Store a key of `_REASONS`, the values of its text, and the squares that prove it."""
         self.kind, self.name, self.number, self.mask = kind, name, number, mask
 
     def __str__(self) -> str:

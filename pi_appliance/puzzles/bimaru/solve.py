@@ -35,7 +35,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
 
 
 class _BoardSolver:
-    """The search of one board, and what is known if it is interrupted."""
+    """The search of one board. An interruption reports what it has found so far."""
 
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self.board, self.runtime = board, runtime
