@@ -47,8 +47,8 @@ from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import cover_operation
 from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.covers import Covers
-from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.pages import MusicPages
+from pi_appliance.music.player_hub import MusicDaemon, MusicServices
 from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS
 from pi_appliance.notify.api import SCHEMAS as NOTIFIER_SCHEMAS
 from pi_appliance.operations import Operation, all_operations

@@ -38,9 +38,8 @@ from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.maintenance.backups import restore_pending
 from pi_appliance.maintenance.update_checker import UpdateChecker
 from pi_appliance.music import services as music_services
-from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.mpd.proxy import MpdProxyService
-from pi_appliance.music.player_hub import PlayerHub
+from pi_appliance.music.player_hub import MusicServices, PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values, all_operations

@@ -16,7 +16,7 @@ from typing import Any
 
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.interface import MusicDaemon
+from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.system import clock, network
 
 _MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=10)  # between attempts

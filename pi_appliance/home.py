@@ -26,11 +26,11 @@ from pi_appliance.jobs.run_options import own_page
 from pi_appliance.json_schema import ANY, FLAG, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
-from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
 from pi_appliance.music.player import NO_PLAYER
+from pi_appliance.music.player_hub import MusicDaemon, MusicServices
 from pi_appliance.music.schemas import MUSIC
 from pi_appliance.operations import Operation, Role
 from pi_appliance.posting.preview import post_digest

@@ -13,10 +13,9 @@ from pi_appliance.config.last_good import load_for_history
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.interface import MusicDaemon, MusicServices
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import open_player
+from pi_appliance.music.player_hub import MusicDaemon, MusicServices, open_player
 from pi_appliance.operations import Operation, Values
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, start_detached

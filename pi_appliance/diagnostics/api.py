@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from pi_appliance import __version__
 from pi_appliance.diagnostics.problems import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError
-from pi_appliance.music.interface import MusicDaemon
+from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.child_runs import run_module

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.interface import MusicDaemon
 from pi_appliance.music.player import NO_PLAYER
+from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.storage.backup_folder import find_problem
 from pi_appliance.system import machine
 from pi_appliance.system.clock import ClockState

@@ -12,7 +12,6 @@ from pi_appliance.config import secrets
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
 from pi_appliance.music import serializers, sound_cards
-from pi_appliance.music.interface import Music, MusicServices
 from pi_appliance.music.model import (
     DEFAULT_PARTITION,
     Capability,
@@ -24,7 +23,7 @@ from pi_appliance.music.model import (
     TrackRating,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import remember_partition
+from pi_appliance.music.player_hub import Music, MusicServices, remember_partition
 from pi_appliance.music.stations.stream_hosts import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.visitor import VISITOR, owner_text

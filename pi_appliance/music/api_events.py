@@ -13,7 +13,7 @@ from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.music import serializers
-from pi_appliance.music.interface import MusicDaemon
+from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.operations import Operation, text
 from pi_appliance.web.params import Call
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer, encode_event

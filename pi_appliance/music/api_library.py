@@ -11,7 +11,6 @@ from typing import Any
 from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.music import model, serializers
 from pi_appliance.music.api import check_address, find_track, player_command, player_of, track_at, visible_music
-from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import (
     EntryType,
     LibraryFilter,
@@ -23,6 +22,7 @@ from pi_appliance.music.model import (
     Uri,
 )
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.music.stations.service import Stations, resolve_source
 from pi_appliance.operations import Values
 from pi_appliance.system.http import is_web_address

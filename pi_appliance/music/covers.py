@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.api_events import PlayerEvents
-from pi_appliance.music.interface import Music
+from pi_appliance.music.player_hub import Music
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture

@@ -14,10 +14,10 @@ from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
 from pi_appliance.music.covers import Covers
-from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
 from pi_appliance.music.music_folder import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Role
 from pi_appliance.web.pages import Pages

@@ -9,14 +9,15 @@ and at once on demand.
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
@@ -25,9 +26,15 @@ from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import DEFAULT_PARTITION, Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
+from pi_appliance.music.stations.service import Stations
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.backup import LazyStore
 from pi_appliance.system import files
 from pi_appliance.system.clock import Backoff
+
+if TYPE_CHECKING:
+    from pi_appliance.music.usb.drives import UsbDrive
 
 CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
 Sleep = Callable[[float], Awaitable[None]]
@@ -36,6 +43,75 @@ FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
 _PARTITION_FILE = "partition"  # in the state folder: the name of the partition in use
 FALLBACK_NOTICE = ". Until then the built-in silent player is used"
 _log = logging.getLogger(__name__)
+
+
+class Music(Protocol):
+    """The connection to the player."""
+
+    error: str
+    status_text: str
+    uses_fallback: bool
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """The capabilities of the player when it was last reached; empty while there is none."""
+
+    @property
+    def state(self) -> PlayerState | None:
+        """The state of the player now; None while there is none."""
+
+    async def player(self) -> Player:
+        """Return the player. Raises Unavailable with the reason if there is none."""
+
+    def reconnect_now(self) -> None:
+        """Try to reach the configured player now."""
+
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
+        """Yield the names of the changed subsystems. The first item comes at once."""
+
+
+class UsbDriveService(Protocol):
+    """The USB drives with music."""
+
+    def all(self) -> Sequence["UsbDrive"]:
+        """Return every drive, by name. Raises UsbNotConfigured without a folder for them."""
+
+    async def eject(self, name: str) -> "UsbDrive":
+        """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError."""
+
+
+class MusicDaemon(RunningDaemon, Protocol):
+    """The daemon with its player and its USB drives."""
+
+    @property
+    def hub(self) -> Music:
+        """The player."""
+
+    @property
+    def usb_drives(self) -> UsbDriveService:
+        """The USB drives."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MusicServices(Services):
+    """Everything that the handler of an operation on music may use."""
+
+    daemon: MusicDaemon
+
+    @property
+    def stations(self) -> Stations:
+        """The web radio stations of the current configuration."""
+        return stations_of(self.daemon.appliance)
+
+
+def stations_of(appliance: Appliance) -> Stations:
+    """Return the web radio stations of the configuration."""
+    return _stations(appliance.config.stations, appliance.config.state_dir)
+
+
+@functools.lru_cache(maxsize=2)  # it keeps the content of the files, and reads them again when they change
+def _stations(file: Path | None, state_dir: Path) -> Stations:
+    return Stations(file, state_dir)
 
 
 class Subscription:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pi_appliance.music.model import Entry, Output, Page, PlayerState, Queue, Track
 
 if TYPE_CHECKING:
-    from pi_appliance.music.interface import Music
+    from pi_appliance.music.player_hub import Music
     from pi_appliance.music.stations.service import StationView
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pi_appliance.app import SCHEMAS, operations
 from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.covers import Covers
-from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import CoverArt
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns

@@ -9,7 +9,7 @@ from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs import editor as job_editor
 from pi_appliance.music.alarms import editor, service
 from pi_appliance.music.api import check_address
-from pi_appliance.music.interface import MusicServices
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Values
 from pi_appliance.storage import model
 from pi_appliance.storage.queues import RunRequest

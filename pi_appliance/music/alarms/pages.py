@@ -16,8 +16,8 @@ from pi_appliance.errors import ApplianceError
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, can_speak
 from pi_appliance.music.alarms.service import Alarm
-from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import describe_text
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Role
 from pi_appliance.scheduling.appliance import Slot
 from pi_appliance.scheduling.schedule import WEEKDAYS

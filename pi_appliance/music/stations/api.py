@@ -6,8 +6,8 @@ from functools import partial
 
 from pi_appliance.music import serializers
 from pi_appliance.music.api import check_address, visible_music
-from pi_appliance.music.interface import MusicServices
 from pi_appliance.music.model import QueuePosition, Station, Uri
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Values
 
 _FIELDS = [each.name for each in fields(Station)]

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.music.interface import MusicServices
+from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.music.usb.drives import UsbDrive, UsbNotConfigured, count_tracks
 from pi_appliance.operations import Values
 

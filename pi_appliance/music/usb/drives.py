@@ -16,9 +16,9 @@ from pathlib import Path
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.music.interface import Music
 from pi_appliance.music.model import Capability, PlaybackState
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import Music
 from pi_appliance.music.usb import mounted, root_helper
 from pi_appliance.system import files, machine
 from pi_appliance.system.machine import MountWatcher
