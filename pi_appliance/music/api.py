@@ -11,7 +11,7 @@ from pi_appliance import plugins
 from pi_appliance.config import secrets
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
-from pi_appliance.music import serializers, sound_cards
+from pi_appliance.music import sound_cards
 from pi_appliance.music.model import (
     DEFAULT_PARTITION,
     Capability,
@@ -21,9 +21,11 @@ from pi_appliance.music.model import (
     ReplayGainMode,
     Track,
     TrackRating,
+    output_values,
+    track_values,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import Music, MusicServices, remember_partition
+from pi_appliance.music.player_hub import Music, MusicServices, music_values, remember_partition
 from pi_appliance.music.stations.stream_hosts import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.visitor import VISITOR, owner_text
@@ -57,7 +59,7 @@ def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handle
 
 def visible_music(hub: Music, after: PlayerState | None = None) -> dict[str, Any]:
     """Return the player. Its errors, which may name servers and files, are for the owner."""
-    values = dict(serializers.music(hub, after))
+    values = dict(music_values(hub, after))
     values["error"] = owner_text(values["error"], "the player is not reached")
     if values["player"]:
         values["player"] = {**values["player"], "error": owner_text(values["player"]["error"], "it cannot be played")}
@@ -186,7 +188,7 @@ async def volume(services: MusicServices, values: Values) -> Any:
         requested = min(100, max(0, current + int(requested)))
     if requested is not None:
         await player.set_volume(requested)
-    return {**serializers.music(services.daemon.hub, await player.state()), "requested": requested}
+    return {**music_values(services.daemon.hub, await player.state()), "requested": requested}
 
 
 async def _set_modes(player: Player, values: Values) -> None:
@@ -217,7 +219,7 @@ replay_gain = player_command(_set_replay_gain)
 
 async def list_outputs(services: MusicServices, _: Values) -> Any:
     """Return the outputs."""
-    return [serializers.output(each) for each in await (await player_of(services)).list_outputs()]
+    return [output_values(each) for each in await (await player_of(services)).list_outputs()]
 
 
 async def list_sound_cards(_: MusicServices, __: Values) -> Any:
@@ -375,4 +377,4 @@ async def _change_rating(services: MusicServices, values: Values, **change: Any)
     track = Track(uri=values["uri"]) if values["uri"] else await find_track(player, values["track"])
     rating = replace((await player.ratings([track.uri])).get(track.uri, TrackRating()), **change)
     await player.set_rating(track.uri, rating)
-    return {"track": serializers.track(track), "rating": rating.rating, "favourite": rating.favourite}
+    return {"track": track_values(track), "rating": rating.rating, "favourite": rating.favourite}

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.music import serializers
-from pi_appliance.music.player_hub import MusicDaemon
+from pi_appliance.music.model import output_values, player_values
+from pi_appliance.music.player_hub import MusicDaemon, music_values
 from pi_appliance.operations import Operation, text
 from pi_appliance.web.params import Call
 from pi_appliance.web.sse import EventStream, Listeners, ReplayBuffer, encode_event
@@ -112,11 +112,11 @@ class PlayerEvents:
             case "partition":
                 return {"partition": state.partition} if state else {}
             case _ if name in _STATE_SUBSYSTEMS:
-                return {"player": serializers.player(state), "at": round(self._monotonic(), 3)}
+                return {"player": player_values(state), "at": round(self._monotonic(), 3)}
         return {}
 
     def _whole_state(self) -> dict[str, Any]:
-        return {**serializers.music(self._daemon.hub), "at": round(self._monotonic(), 3)}
+        return {**music_values(self._daemon.hub), "at": round(self._monotonic(), 3)}
 
     async def _run_queries(self) -> None:
         """Query what is not part of the state; during an update with clients, also its progress."""
@@ -142,7 +142,7 @@ class PlayerEvents:
         player, data = await self._daemon.hub.player(), dict[str, Any]()
         with contextlib.suppress(Refused):
             if name == "output":
-                data = {"outputs": [serializers.output(each) for each in await player.list_outputs()]}
+                data = {"outputs": [output_values(each) for each in await player.list_outputs()]}
             else:
                 data = dataclasses.asdict(await player.library_stats())
         if name in ("output", "database"):

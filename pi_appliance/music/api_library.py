@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from pi_appliance.errors import InvalidOption, Refused, suggest
-from pi_appliance.music import model, serializers
+from pi_appliance.music import model
 from pi_appliance.music.api import check_address, find_track, player_command, player_of, track_at, visible_music
 from pi_appliance.music.model import (
     EntryType,
@@ -20,6 +20,10 @@ from pi_appliance.music.model import (
     Source,
     TrackRating,
     Uri,
+    entry_values,
+    page_values,
+    queue_values,
+    track_values,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import MusicServices
@@ -38,7 +42,7 @@ async def list_queue(services: MusicServices, values: Values) -> Any:
     player = await player_of(services)
     queue = await player.list_queue(values["start"], values["count"])
     track = (await player.state()).track
-    return {**serializers.queue(queue), "current": track.position if track else None}
+    return {**queue_values(queue), "current": track.position if track else None}
 
 
 async def add_to_queue(services: MusicServices, values: Values) -> Any:
@@ -183,7 +187,7 @@ async def browse(services: MusicServices, values: Values) -> Any:
     """Return the entries of a folder."""
     player = await player_of(services)
     entries = await player.list_directory(values["folder"].strip("/"), values["start"], values["count"])
-    return serializers.window(entries, serializers.entry)
+    return page_values(entries, entry_values)
 
 
 async def artists(services: MusicServices, values: Values) -> Any:
@@ -213,9 +217,7 @@ async def search(services: MusicServices, values: Values) -> Any:
 
 async def _list(services: MusicServices, kind: EntryType, values: Values) -> Any:
     player = await player_of(services)
-    return serializers.window(
-        await player.list_library(kind, _filter(values), values["start"], values["count"]), serializers.entry
-    )
+    return page_values(await player.list_library(kind, _filter(values), values["start"], values["count"]), entry_values)
 
 
 def _filter(values: Values) -> LibraryFilter:
@@ -230,7 +232,7 @@ async def favourites(services: MusicServices, values: Values) -> Any:
     uris = [entry.track.uri if entry.track else entry.uri for entry in page.items]
     known = await player.ratings(uris) if uris else {}
     items = [
-        {**serializers.entry(entry), "rating": known.get(uri, TrackRating()).rating}
+        {**entry_values(entry), "rating": known.get(uri, TrackRating()).rating}
         for entry, uri in zip(page.items, uris, strict=True)
     ]
     return {"start": page.start, "length": page.length, "more": page.has_more, "items": items}
@@ -262,7 +264,7 @@ async def picture(services: MusicServices, values: Values) -> Any:
     art = await player.album_art(track.uri)
     if art is None:
         raise Refused(f"there is no picture of {track.label}, neither in the file nor in its folder")
-    return {"track": serializers.track(track), "mime": art.mime, "data": base64.b64encode(art.data).decode("ascii")}
+    return {"track": track_values(track), "mime": art.mime, "data": base64.b64encode(art.data).decode("ascii")}
 
 
 # Playlists
@@ -274,7 +276,7 @@ async def list_playlists(services: MusicServices, values: Values) -> Any:
     playlists = await (await player_of(services)).list_playlists()
     items = playlists[start : start + count]
     page = Page(items=items, start=start, length=len(playlists), has_more=start + len(items) < len(playlists))
-    return serializers.window(page, lambda each: {"name": each.name, "changed": each.modified})
+    return page_values(page, lambda each: {"name": each.name, "changed": each.modified})
 
 
 async def show_playlist(services: MusicServices, values: Values) -> Any:
@@ -330,4 +332,4 @@ async def delete_playlist(services: MusicServices, values: Values) -> Any:
 
 async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> Any:
     page = await (await player_of(services)).list_playlist(name, start, count)
-    return serializers.window(page, serializers.entry)
+    return page_values(page, entry_values)

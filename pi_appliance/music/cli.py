@@ -24,8 +24,8 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Unavailable
-from pi_appliance.music import serializers, text
-from pi_appliance.music.model import PlaybackState, PlayerState
+from pi_appliance.music import text
+from pi_appliance.music.model import PlaybackState, PlayerState, player_values
 from pi_appliance.music.operations_library import OPERATIONS
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations import operations as stations
@@ -208,7 +208,7 @@ class JsonView(LineView):
 
     def show_change(self, names: Collection[str], state: PlayerState) -> None:
         """Print the change, in MPD's terms, and the player as the API returns it."""
-        click.echo(json.dumps({"changed": sorted(names), "player": serializers.player(state)}))
+        click.echo(json.dumps({"changed": sorted(names), "player": player_values(state)}))
 
     def show_loss(self, reason: str) -> None:
         """Print the reason."""
@@ -312,7 +312,7 @@ def _note_fallback(_: str) -> None:
 
 def _line(names: Collection[str], state: PlayerState) -> str:
     words = ", ".join(sorted({_SUBSYSTEMS.get(name, name) for name in names}))
-    player = {"player": serializers.player(state), "error": "", "fallback": False}
+    player = {"player": player_values(state), "error": "", "fallback": False}
     return f"[{words}] {text.player_line(player, {})}"
 
 

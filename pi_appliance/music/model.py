@@ -1,9 +1,12 @@
-"""Music data classes in MPD's terms, and the text forms of sources."""
+"""Music data classes in MPD's terms, the text forms of sources, and the JSON values of the API.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+`schemas` describes these values.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pi_appliance.errors import UnknownName
 from pi_appliance.system.http import hide_credentials
@@ -352,3 +355,49 @@ def _parse_filter(form: str, name: str) -> LibraryFilter:
 def _find_station(name: str, stations: Sequence[Station]) -> Station | None:
     wanted = name.casefold()
     return next((each for each in stations if each.name.casefold() == wanted), None)
+
+
+def _fields(item: Any) -> dict[str, Any]:
+    return {each.name: getattr(item, each.name) for each in fields(item)}
+
+
+def player_values(state: PlayerState | None) -> dict[str, Any] | None:
+    """Return the state of the player."""
+    if state is None:
+        return None
+    values = _fields(state)
+    return {
+        "play": values.pop("playback"),
+        "audio": values.pop("audio_format"),
+        **values,
+        "track": track_values(state.track) if state.track else None,
+        "elapsed": None if state.elapsed is None else round(state.elapsed, 1),
+    }
+
+
+def track_values(track: Track) -> dict[str, Any]:
+    """Return a track with all its fields."""
+    return {**_fields(track), "label": track.label}
+
+
+def queue_values(queue: Queue) -> dict[str, Any]:
+    """Return a page of the queue."""
+    items = [track_values(each) for each in queue.tracks]
+    more = queue.start + len(items) < queue.length
+    return {"start": queue.start, "length": queue.length, "more": more, "items": items, "version": queue.version}
+
+
+def page_values(window: Page[T], each: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
+    """Return a page; `each` converts an item."""
+    items = [each(item) for item in window.items]
+    return {"start": window.start, "length": window.length, "more": window.has_more, "items": items}
+
+
+def entry_values(entry: Entry) -> dict[str, Any]:
+    """Return an entry of a list."""
+    return {**_fields(entry), "track": track_values(entry.track) if entry.track else None}
+
+
+def output_values(output: Output) -> dict[str, Any]:
+    """Return an output."""
+    return {"id": output.id, "name": output.name, "on": output.enabled, "plugin": output.plugin}

@@ -23,7 +23,7 @@ from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
-from pi_appliance.music.model import DEFAULT_PARTITION, Capability, PlaybackState, PlayerState
+from pi_appliance.music.model import DEFAULT_PARTITION, Capability, PlaybackState, PlayerState, player_values
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.stations.service import Stations
@@ -68,6 +68,17 @@ class Music(Protocol):
 
     def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the names of the changed subsystems. The first item comes at once."""
+
+
+def music_values(hub: Music, after: PlayerState | None = None) -> dict[str, Any]:
+    """Return the player, its capabilities and its error; `after` is newer than the hub's state."""
+    return {
+        "player": player_values(after or hub.state),
+        "capabilities": sorted(hub.capabilities),
+        "error": hub.error,
+        "status_text": hub.status_text,
+        "fallback": hub.uses_fallback,
+    }
 
 
 class UsbDriveService(Protocol):

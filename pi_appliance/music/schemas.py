@@ -1,4 +1,4 @@
-"""The JSON Schemas of music, for the OpenAPI document. `serializers` makes the values."""
+"""The JSON Schemas of music, for the OpenAPI document. `model` makes the values."""
 
 from collections.abc import Mapping
 

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import asdict, fields, replace
 from functools import partial
 
-from pi_appliance.music import serializers
 from pi_appliance.music.api import check_address, visible_music
 from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.music.player_hub import MusicServices
@@ -17,7 +16,10 @@ async def list_stations(services: MusicServices, values: Values) -> object:
     """Return the stations with their origin."""
     start, count = values["start"], values["count"]
     views = await asyncio.to_thread(services.stations.views)
-    return [serializers.station_view(each) for each in views[start : start + count]]
+    return [
+        {**asdict(each.station), "custom": each.custom, "overrides": each.overrides}
+        for each in views[start : start + count]
+    ]
 
 
 async def list_removed(services: MusicServices, _: Values) -> object:
