@@ -1,27 +1,28 @@
-"""A player within the owner's volume policy. Mute and ratings are added if it has none.
-
-Calls that are not defined here go to the player unchanged.
-"""
+"""The owner's volume policy: a player within it, and the service that lowers any other volume."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from itertools import takewhile
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import (
+    CONNECTION,
     AddResult,
     Capability,
     Entry,
     EntryType,
     Page,
+    PlaybackState,
     PlayerState,
     QueuePosition,
+    Sleep,
     Source,
     Track,
     TrackRating,
@@ -30,6 +31,9 @@ from pi_appliance.music.player import Player
 from pi_appliance.scheduling import instants
 from pi_appliance.storage.database import Database, KeyValueStore
 from pi_appliance.system import clock
+
+if TYPE_CHECKING:
+    from pi_appliance.music.player_hub import PlayerHub
 
 
 class RatingStore:
@@ -80,6 +84,13 @@ def _to_entry(uri: str) -> Entry:
 
 FULL_VOLUME = 100
 MUTE_KEY = "volume before the mute"  # in the key-value store
+POLL_INTERVAL = 30.0  # seconds, while music plays and quiet hours are configured
+PARTITION_INTERVAL = 5.0  # seconds between two checks of other partitions, while there are any
+FADE_SECONDS = 4.0  # duration of the fade at the start of quiet hours
+FADE_STEPS = 8
+BOOT_KEY = "start of the machine whose start volume is set"  # in the key-value store
+_ROUNDING = 3  # how much louder than requested a mixer with few steps may become
+_log = logging.getLogger(__name__)
 _SEARCH_PERIOD = timedelta(days=9)
 """Quiet hours may apply on one day of the week only, and a clock change may skip them on that
 day.
@@ -174,7 +185,11 @@ _PLAYBACK_COMMANDS = _STARTS_SOUND | {"pause", "stop", "seek", "clear_queue"}
 
 
 class LimitedPlayer:
-    """Wrap a player and lower every volume above the limit to the limit instead of refusing it."""
+    """Wrap a player and lower every volume above the limit to the limit instead of refusing it.
+
+    Mute and ratings are added if it has none. Calls that are not defined here go to the player
+    unchanged.
+    """
 
     def __init__(self, player: Player, policy: PlayerPolicy, on_user_command: Callable[[], None]) -> None:
         self._player, self._policy, self._on_user_command = player, policy, on_user_command
@@ -290,3 +305,127 @@ class LimitedPlayer:
         if self._capabilities is None:
             self._capabilities = await self._player.capabilities()
         return capability in self._capabilities
+
+
+class VolumeLimiter:
+    """Lower the volume of `hub` to the limit whenever a knob or another program turns it up.
+
+    A timer runs only if quiet hours are configured, or while MPD has other partitions. While music
+    plays it checks twice a minute, because the wall clock may be changed. Otherwise it sleeps until
+    the limit changes. MPD reports no changes of other partitions, so they are checked every few
+    seconds. `boot` is the boot id of the machine.
+    """
+
+    def __init__(self, hub: "PlayerHub", *, boot: str, sleep: Sleep) -> None:
+        self._hub, self._policy, self._boot, self._sleep = hub, hub.policy, boot, sleep
+        self._last_volume: int | None = None
+        self._was_muted, self._boot_unsaved = False, False
+        self._last_limit = FULL_VOLUME
+        self._has_other_partitions = False
+        self._closest: tuple[int, int] = (0, 0)  # a limit and the closest volume that the mixer supports
+
+    async def run(self) -> None:
+        """Limit the volume until cancelled. Raises the player's errors."""
+        with self._hub.subscribe() as subscription:
+            names = await subscription.changes()
+            while True:
+                await self.check(names)
+                names = await subscription.changes_within(self._timeout(), self._sleep)
+
+    async def check(self, names: frozenset[str] = frozenset()) -> None:
+        """Lower the volume if it is too high. `names` are the changed subsystems."""
+        state = self._hub.state
+        if state is None:
+            return
+        if CONNECTION in names:
+            state = await self._apply_start_volume(state)
+        if self._was_muted and state.volume and Capability.MUTE not in await self._hub.raw_player().capabilities():
+            with suppress(Unavailable):
+                self._policy.key_values.delete(MUTE_KEY)  # the user turned it up, which ends the mute
+        limit = self._policy.max_volume()
+        limit_fell, self._last_limit = limit < self._last_limit, limit
+        self._was_muted, self._last_volume = state.muted, state.volume
+        if self._is_too_loud(state, limit):
+            is_playing = state.playback is PlaybackState.PLAYING
+            await self._lower(limit, fade=limit_fell and is_playing and CONNECTION not in names)
+        if self._has_other_partitions or names & {CONNECTION, "partition"}:
+            self._has_other_partitions = await self._limit_other_partitions()
+
+    async def _limit_other_partitions(self) -> bool:
+        """Lower the volume of other partitions to the limit; return whether there are any."""
+        if self._policy.volume_policy is None or Capability.PARTITIONS not in self._hub.capabilities:
+            return False
+        return bool(await self._hub.raw_player().limit_other_partitions(self._policy.max_volume()))
+
+    async def _apply_start_volume(self, state: PlayerState) -> PlayerState:
+        """Lower a newly started player to the start volume unless it plays."""
+        policy = self._policy.volume_policy
+        if policy is None or policy.start is None or state.volume is None or self._hub.uses_fallback:
+            return state
+        is_louder = self._last_volume is not None and state.volume > self._last_volume
+        was_restarted = self._is_first_since_boot() or is_louder
+        limit = min(policy.start, self._policy.max_volume())
+        if not was_restarted or state.volume <= limit or state.playback is PlaybackState.PLAYING:
+            return state
+        player = self._hub.raw_player()
+        now = await player.state()  # an alarm may have started and set the volume meanwhile
+        if now.playback is PlaybackState.PLAYING or (now.volume or 0) <= limit:
+            return now
+        _log.info("music: volume lowered at the start from=%d to=%d", state.volume, limit)
+        await player.set_volume(limit)
+        return await player.state()
+
+    def _is_first_since_boot(self) -> bool:
+        try:
+            is_first = self._policy.key_values.get(BOOT_KEY) != self._boot
+            if is_first:
+                self._policy.key_values.put(BOOT_KEY, self._boot)
+        except Unavailable as error:  # a database error must not make it loud
+            _log.warning("music: the start volume: %s", error)
+            is_first, self._boot_unsaved = not self._boot_unsaved, True
+        return is_first
+
+    def _is_too_loud(self, state: PlayerState, limit: int) -> bool:
+        if state.volume is None or state.volume <= limit:
+            return False
+        return self._closest[0] != limit or state.volume > self._closest[1]
+
+    async def _lower(self, limit: int, *, fade: bool) -> None:
+        player = self._hub.raw_player()
+        state = await player.state()
+        if state.volume is None or state.volume <= limit:
+            return
+        _log.info("music: volume lowered to the limit from=%d to=%d", state.volume, limit)
+        last = state.volume
+        for step in _fade_steps(last, limit) if fade else ():
+            await self._sleep(FADE_SECONDS / FADE_STEPS)
+            now = (await player.state()).volume
+            if now is None or now <= limit:
+                return  # the user turned it down meanwhile
+            if now > last + _ROUNDING:
+                break  # the user turned it up meanwhile
+            await player.set_volume(step)
+            last = step
+        await player.set_volume(limit)
+        self._closest = (limit, min((await player.state()).volume or 0, limit + _ROUNDING))
+
+    def _timeout(self) -> float | None:
+        """Return the seconds until the next check if no change is reported; `None`: not needed."""
+        state, policy = self._hub.state, self._policy
+        longest = PARTITION_INTERVAL if state is not None and self._has_other_partitions else None
+        change = next_limit_change(policy.volume_policy, now := policy.now(), policy.time_zone)
+        if state is None or state.volume is None or change is None:
+            return longest
+        if state.playback is PlaybackState.PLAYING:
+            longest = longest or POLL_INTERVAL
+        seconds = _seconds_until(change, now)
+        return seconds if longest is None else min(longest, seconds)
+
+
+def _fade_steps(volume: int, limit: int) -> Sequence[int]:
+    """Return the volumes between `volume` and `limit`, descending."""
+    return [volume + round((limit - volume) * number / FADE_STEPS) for number in range(1, FADE_STEPS)]
+
+
+def _seconds_until(change: datetime, now: datetime) -> float:
+    return max(0.05, (change - now).total_seconds())

@@ -3,7 +3,7 @@
 `schemas` describes these values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -13,6 +13,8 @@ from pi_appliance.system.http import hide_credentials
 
 T = TypeVar("T")
 DEFAULT_PARTITION = "default"  # MPD has it always
+CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class PlaybackState(StrEnum):

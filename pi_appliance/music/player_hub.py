@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +23,15 @@ from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
-from pi_appliance.music.model import DEFAULT_PARTITION, Capability, PlaybackState, PlayerState, player_values
+from pi_appliance.music.model import (
+    CONNECTION,
+    DEFAULT_PARTITION,
+    Capability,
+    PlaybackState,
+    PlayerState,
+    Sleep,
+    player_values,
+)
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.stations.service import Stations
@@ -36,8 +44,6 @@ from pi_appliance.system.clock import Backoff
 if TYPE_CHECKING:
     from pi_appliance.music.usb.drives import UsbDrive
 
-CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
-Sleep = Callable[[float], Awaitable[None]]
 Upstream = Path | tuple[str, int]
 FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
 _PARTITION_FILE = "partition"  # in the state folder: the name of the partition in use

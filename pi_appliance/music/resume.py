@@ -17,9 +17,9 @@ from typing import Any, get_type_hints
 
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.context import ActiveSessions
-from pi_appliance.music.model import Mode, PlaybackState, PlayerState, Track, Uri
+from pi_appliance.music.model import CONNECTION, Mode, PlaybackState, PlayerState, Sleep, Track, Uri
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import CONNECTION, PlayerHub, Sleep
+from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.system import files
 
 DEBOUNCE = 5.0  # seconds without a change before a write

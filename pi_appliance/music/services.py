@@ -1,154 +1,303 @@
-"""Lower the volume to the limit whenever a knob or another program turns it up.
-
-A timer runs only if quiet hours are configured, or while MPD has other partitions. While music
-plays it checks twice a minute, because the wall clock may be changed. Otherwise it sleeps until the
-limit changes. MPD reports no changes of other partitions, so they are checked every few seconds.
-"""
+"""The services of the daemon on the player: the radio watchdog, and the start of all of them."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
 
-from pi_appliance.config.model import Config
-from pi_appliance.errors import ApplianceError, ConfigError, Unavailable, UnknownName
-from pi_appliance.music import limited_player, model
+from pi_appliance.config.model import Config, Radio
+from pi_appliance.config.units import format_duration
+from pi_appliance.errors import ApplianceError, ConfigError, Refused, Uncertain, UnknownName
+from pi_appliance.music import model
 from pi_appliance.music.alarms.context import ActiveSessions
-from pi_appliance.music.limited_player import MUTE_KEY, PlayerPolicy
-from pi_appliance.music.model import Capability, PlaybackState, PlayerState, Source
-from pi_appliance.music.player_hub import CONNECTION, PlayerHub, Sleep
-from pi_appliance.music.radio_watchdog import RadioWatchdog
+from pi_appliance.music.limited_player import PlayerPolicy, VolumeLimiter
+from pi_appliance.music.model import (
+    CONNECTION,
+    Capability,
+    PlaybackState,
+    PlayerState,
+    QueuePosition,
+    Sleep,
+    Source,
+    Track,
+    Uri,
+    describe_source,
+)
+from pi_appliance.music.player import Player
+from pi_appliance.music.player_hub import PlayerHub, Subscription
 from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations.service import Stations, resolve_source
 from pi_appliance.storage.history import Store
 from pi_appliance.system import clock
+from pi_appliance.system.clock import Backoff
 
-POLL_INTERVAL = 30.0  # seconds, while music plays and quiet hours are configured
-PARTITION_INTERVAL = 5.0  # seconds between two checks of other partitions, while there are any
-FADE_SECONDS = 4.0  # duration of the fade at the start of quiet hours
-FADE_STEPS = 8
-BOOT_KEY = "start of the machine whose start volume is set"  # in the key-value store
-_ROUNDING = 3  # how much louder than requested a mixer with few steps may become
+TRIES = 3  # before a fallback plays
+# Limits of the wait between two tries, in silence timeouts: with 20 s, from 1 s to 1 min.
+_FIRST_WAIT, _LONGEST_WAIT = 1 / 20, 3
+_MAX_RETRY_INTERVAL = timedelta(hours=1)
+_POLLS = 4  # of the elapsed time, within one silence timeout
 _log = logging.getLogger(__name__)
 
 
-class VolumeLimiter:
-    """Keep the volume of `hub` within its policy. `boot` is the boot id of the machine."""
+class _Superseded(Exception):
+    """A user, a job or the player itself started something else."""
 
-    def __init__(self, hub: PlayerHub, *, boot: str, sleep: Sleep = asyncio.sleep) -> None:
-        self._hub, self._policy, self._boot, self._sleep = hub, hub.policy, boot, sleep
-        self._last_volume: int | None = None
-        self._was_muted, self._boot_unsaved = False, False
-        self._last_limit = limited_player.FULL_VOLUME
-        self._has_other_partitions = False
-        self._closest: tuple[int, int] = (0, 0)  # a limit and the closest volume that the mixer supports
+
+@dataclass(slots=True)
+class _Fallback:
+    """The tracks of the fallback in the queue."""
+
+    name: str
+    ids: frozenset[int]
+
+
+class RadioWatchdog:
+    """Reconnect web radio that breaks off, or play a fallback and return to the station later.
+
+    A stream has broken off if playback stopped with an error or at the end of the stream, also
+    right after it was chosen, or if the time does not advance. A user's stop or pause causes
+    neither and is respected. The watchdog also yields to any other user command and to music jobs,
+    because an alarm handles its own music.
+    """
+
+    def __init__(
+        self,
+        hub: PlayerHub,
+        radio: Radio,
+        fallback: Callable[[], Awaitable[Sequence[Source]]],
+        *,
+        job_generation: Callable[[], int | None] = lambda: 0,
+        sleep: Sleep = asyncio.sleep,
+        random: Random | None = None,
+    ) -> None:
+        """Create a watchdog; `run()` starts it.
+
+        Args:
+            hub: the player connection.
+            radio: timeouts and intervals.
+            fallback: returns the sources to try while the station is unreachable, in order.
+            job_generation: returns `None` while a job controls playback, else a number that changes
+                once a job has stopped the music.
+            sleep: waits that many seconds.
+            random: source of the jitter.
+
+        """
+        self._hub, self._radio, self._fallback, self._sleep = hub, radio, fallback, sleep
+        self._random = random or Random()  # noqa: S311 - jitter
+        self._job_generation = job_generation
+        self._own_generation: int | None = None  # of the jobs when the repair started; None: no repair
+        self._timeout = radio.silence_timeout.total_seconds()
+        self._own_count = 0  # of user commands when the repair started
 
     async def run(self) -> None:
-        """Limit the volume until cancelled. Raises the player's errors."""
-        with self._hub.subscribe() as subscription:
-            names = await subscription.changes()
+        """Watch until cancelled. Raises the player's errors."""
+        with self._hub.subscribe() as changes:
             while True:
-                await self.check(names)
-                names = await subscription.changes_within(self._timeout(), self._sleep)
+                stream, reason = await self._wait_for_stream(changes)
+                try:
+                    if not reason:
+                        reason = await self._wait_for_silence(stream, changes)
+                    await self._repair(stream, reason, changes)
+                except _Superseded:
+                    pass
+                finally:
+                    self._hub.set_status_text("")
 
-    async def check(self, names: frozenset[str] = frozenset()) -> None:
-        """Lower the volume if it is too high. `names` are the changed subsystems."""
-        state = self._hub.state
-        if state is None:
-            return
-        if CONNECTION in names:
-            state = await self._apply_start_volume(state)
-        if self._was_muted and state.volume and Capability.MUTE not in await self._hub.raw_player().capabilities():
-            with contextlib.suppress(Unavailable):
-                self._policy.key_values.delete(MUTE_KEY)  # the user turned it up, which ends the mute
-        limit = self._policy.max_volume()
-        limit_fell, self._last_limit = limit < self._last_limit, limit
-        self._was_muted, self._last_volume = state.muted, state.volume
-        if self._is_too_loud(state, limit):
-            is_playing = state.playback is PlaybackState.PLAYING
-            await self._lower(limit, fade=limit_fell and is_playing and CONNECTION not in names)
-        if self._has_other_partitions or names & {CONNECTION, "partition"}:
-            self._has_other_partitions = await self._limit_other_partitions()
+    async def _wait_for_stream(self, changes: Subscription) -> tuple[Track, str]:
+        """Return a stream that plays and "", or one that failed at once and the reason."""
+        names = frozenset({CONNECTION})
+        seen: PlayerState | None = None
+        while True:
+            state = self._hub.state
+            if state is not None and state.track and _is_stream(state.track):
+                if state.playback is PlaybackState.PLAYING:
+                    return state.track, ""
+                # A new state of the player, not an error that it remembers from before.
+                if state is not seen and "player" in names and CONNECTION not in names and _has_broken_off(state):
+                    return state.track, state.error or "it ended"
+            seen = state
+            names = await changes.changes()
 
-    async def _limit_other_partitions(self) -> bool:
-        """Lower the volume of other partitions to the limit; return whether there are any."""
-        if self._policy.volume_policy is None or Capability.PARTITIONS not in self._hub.capabilities:
-            return False
-        return bool(await self._hub.raw_player().limit_other_partitions(self._policy.max_volume()))
+    async def _wait_for_silence(self, stream: Track, changes: Subscription) -> str:
+        """Return the reason why `stream` broke off. Raises _Superseded if a user stopped it."""
+        self._own_count, self._own_generation = self._hub.user_command_count, None
+        elapsed, silent_seconds, step = -1.0, 0.0, self._timeout / _POLLS
+        while True:
+            names = await changes.changes_within(step, self._sleep)
+            state = await self._state()
+            if _has_broken_off(state) and (state.track is None or _is_same(state.track, stream)):
+                return state.error or "it ended"
+            if state.playback is not PlaybackState.PLAYING or not _is_same(state.track, stream):
+                raise _Superseded
+            if state.elapsed is not None and state.elapsed != elapsed:
+                elapsed, silent_seconds = state.elapsed, 0.0
+            elif not names:  # changes come at any time; only a full step counts
+                silent_seconds += step
+            if silent_seconds >= self._timeout:
+                return "no data is received"
 
-    async def _apply_start_volume(self, state: PlayerState) -> PlayerState:
-        """Lower a newly started player to the start volume unless it plays."""
-        policy = self._policy.volume_policy
-        if policy is None or policy.start is None or state.volume is None or self._hub.uses_fallback:
-            return state
-        is_louder = self._last_volume is not None and state.volume > self._last_volume
-        was_restarted = self._is_first_since_boot() or is_louder
-        limit = min(policy.start, self._policy.max_volume())
-        if not was_restarted or state.volume <= limit or state.playback is PlaybackState.PLAYING:
-            return state
-        player = self._hub.raw_player()
-        now = await player.state()  # an alarm may have started and set the volume meanwhile
-        if now.playback is PlaybackState.PLAYING or (now.volume or 0) <= limit:
-            return now
-        _log.info("music: volume lowered at the start from=%d to=%d", state.volume, limit)
-        await player.set_volume(limit)
-        return await player.state()
+    async def _repair(self, stream: Track, reason: str, changes: Subscription) -> None:
+        """Reconnect `stream`, else play a fallback meanwhile. Returns only when `stream` plays."""
+        self._own_count, self._own_generation = self._hub.user_command_count, self._job_generation()
+        if self._own_generation is None:
+            raise _Superseded
+        _log.warning("music: %s broke off: %s", stream.label, reason)
+        backoff = Backoff(
+            self._radio.silence_timeout * _FIRST_WAIT, self._radio.silence_timeout * _LONGEST_WAIT, self._random
+        )
+        while True:
+            for _ in range(TRIES):
+                self._hub.set_status_text(f"{stream.label} broke off ({reason}); reconnecting")
+                await self._wait(backoff.next_delay(), changes, stream)
+                if await self._reconnect(stream, changes):
+                    _log.info("music: %s is back", stream.label)
+                    return
+            for source in await self._fallback():
+                if await self._play_fallback_until_back(stream, source, changes):
+                    _log.info("music: %s is back", stream.label)
+                    return
 
-    def _is_first_since_boot(self) -> bool:
+    async def _play_fallback_until_back(self, stream: Track, source: Source, changes: Subscription) -> bool:
+        """Play `source` until `stream` is back; return False if `source` fails."""
+        interval = self._radio.retry_every
+        while True:
+            fallback = await self._start_fallback(source, changes)
+            if fallback is None:
+                return False
+            _log.warning("music: %s plays instead of %s", fallback.name, stream.label)
+            self._hub.set_status_text(
+                f"{fallback.name} plays instead of {stream.label}, which is tried again in {format_duration(interval)}"
+            )
+            lasted = await self._wait(interval, changes, stream, fallback)
+            if await self._reconnect(stream, changes):
+                await self._remove(fallback)
+                return True
+            await self._remove(fallback)
+            if not lasted:
+                return False
+            interval = min(interval * 2, _MAX_RETRY_INTERVAL)
+
+    async def _reconnect(self, stream: Track, changes: Subscription) -> bool:
+        """Play `stream` at its place in the queue and return whether it sounds.
+
+        Raises _Superseded if it is gone.
+        """
+        assert stream.id is not None
+        player = await self._player()
         try:
-            is_first = self._policy.key_values.get(BOOT_KEY) != self._boot
-            if is_first:
-                self._policy.key_values.put(BOOT_KEY, self._boot)
-        except Unavailable as error:  # a database error must not make it loud
-            _log.warning("music: the start volume: %s", error)
-            is_first, self._boot_unsaved = not self._boot_unsaved, True
-        return is_first
+            if Capability.REMOVE in self._hub.capabilities:
+                await player.play_id(stream.id)
+            else:  # a fallback has replaced it in the queue
+                await player.add_source(Uri(uri=stream.uri, title=stream.title), QueuePosition.REPLACE, play=True)
+        except Refused:  # it failed at once, or it is not in the queue any more
+            state = await self._state()
+            if _has_broken_off(state) and state.track is not None and state.track.uri == stream.uri:
+                return False
+            raise _Superseded from None
+        return await self._is_sounding(lambda track: track is not None and track.uri == stream.uri, changes)
 
-    def _is_too_loud(self, state: PlayerState, limit: int) -> bool:
-        if state.volume is None or state.volume <= limit:
-            return False
-        return self._closest[0] != limit or state.volume > self._closest[1]
+    async def _start_fallback(self, source: Source, changes: Subscription) -> _Fallback | None:
+        """Play `source` at the end of the queue; return `None` if it does not sound."""
+        player = await self._player()
+        where = QueuePosition.END if Capability.REMOVE in self._hub.capabilities else QueuePosition.REPLACE
+        length = (await self._state()).queue_length
+        try:
+            added = await player.add_source(source, where, play=True)
+        except (Refused, Uncertain) as error:
+            _log.warning("music: the fallback %s does not play: %s", describe_source(source), error)
+            if where is QueuePosition.END:  # it may have been added before it failed
+                await self._remove_from(length)
+            return None
+        page = await player.list_queue(added.position, added.count)
+        fallback = _Fallback(added.name, frozenset(track.id for track in page.tracks if track.id is not None))
+        if await self._is_sounding(lambda track: track is not None and track.id in fallback.ids, changes):
+            return fallback
+        await self._remove(fallback)
+        return None
 
-    async def _lower(self, limit: int, *, fade: bool) -> None:
-        player = self._hub.raw_player()
-        state = await player.state()
-        if state.volume is None or state.volume <= limit:
-            return
-        _log.info("music: volume lowered to the limit from=%d to=%d", state.volume, limit)
-        last = state.volume
-        for step in _fade_steps(last, limit) if fade else ():
-            await self._sleep(FADE_SECONDS / FADE_STEPS)
-            now = (await player.state()).volume
-            if now is None or now <= limit:
-                return  # the user turned it down meanwhile
-            if now > last + _ROUNDING:
-                break  # the user turned it up meanwhile
-            await player.set_volume(step)
-            last = step
-        await player.set_volume(limit)
-        self._closest = (limit, min((await player.state()).volume or 0, limit + _ROUNDING))
+    async def _remove_from(self, length: int) -> None:
+        player = await self._player()
+        added = (await player.list_queue(length)).tracks
+        await player.remove_tracks(frozenset(track.id for track in added if track.id is not None))
 
-    def _timeout(self) -> float | None:
-        """Return the seconds until the next check if no change is reported; `None`: not needed."""
-        state, policy = self._hub.state, self._policy
-        longest = PARTITION_INTERVAL if state is not None and self._has_other_partitions else None
-        change = limited_player.next_limit_change(policy.volume_policy, now := policy.now(), policy.time_zone)
-        if state is None or state.volume is None or change is None:
-            return longest
-        if state.playback is PlaybackState.PLAYING:
-            longest = longest or POLL_INTERVAL
-        seconds = _seconds_until(change, now)
-        return seconds if longest is None else min(longest, seconds)
+    async def _remove(self, fallback: _Fallback) -> None:
+        if Capability.REMOVE in self._hub.capabilities:
+            await (await self._player()).remove_tracks(fallback.ids)
+
+    async def _is_sounding(self, is_expected: Callable[[Track | None], bool], changes: Subscription) -> bool:
+        """Return whether the time of the expected track advances within the silence timeout."""
+        first: float | None = None
+        waited, step = 0.0, self._timeout / _POLLS
+        while waited < self._timeout:
+            if not await changes.changes_within(step, self._sleep):
+                waited += step
+            state = await self._state()
+            if _has_broken_off(state):
+                return False
+            if state.playback is not PlaybackState.PLAYING or not is_expected(state.track):
+                raise _Superseded
+            if first is None:
+                first = state.elapsed
+            elif state.elapsed is not None and state.elapsed != first:
+                return True
+        return False
+
+    async def _wait(
+        self, delay: timedelta, changes: Subscription, stream: Track, fallback: _Fallback | None = None
+    ) -> bool:
+        """Wait for `delay`; return False as soon as the fallback breaks off. Raises _Superseded."""
+        ids = fallback.ids if fallback is not None else {stream.id}
+        timeout = asyncio.ensure_future(self._sleep(delay.total_seconds()))
+        try:
+            while not timeout.done():
+                change = asyncio.ensure_future(changes.changes())
+                try:
+                    await asyncio.wait({timeout, change}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
+                state = await self._state()
+                if _has_broken_off(state):
+                    if fallback is not None:
+                        return False
+                elif state.playback is not PlaybackState.PLAYING or state.track is None or state.track.id not in ids:
+                    raise _Superseded
+        finally:
+            timeout.cancel()
+        return True
+
+    async def _player(self) -> Player:
+        """Return the player.
+
+        Raises _Superseded if a user or a job used it since the repair started.
+        """
+        self._yield_to_others()
+        return await self._hub.player(by_user=False)
+
+    async def _state(self) -> PlayerState:
+        return await (await self._player()).state()
+
+    def _yield_to_others(self) -> None:
+        if self._hub.user_command_count != self._own_count:
+            raise _Superseded
+        if self._own_generation is not None and self._job_generation() != self._own_generation:
+            raise _Superseded
 
 
-def _fade_steps(volume: int, limit: int) -> Sequence[int]:
-    """Return the volumes between `volume` and `limit`, descending."""
-    return [volume + round((limit - volume) * number / FADE_STEPS) for number in range(1, FADE_STEPS)]
+def _is_stream(track: Track) -> bool:
+    return "://" in track.uri
 
 
-def _seconds_until(change: datetime, now: datetime) -> float:
-    return max(0.05, (change - now).total_seconds())
+def _is_same(track: Track | None, stream: Track) -> bool:
+    return track is not None and track.id == stream.id and track.uri == stream.uri
+
+
+def _has_broken_off(state: PlayerState) -> bool:
+    """Return whether playback stopped by an error, or as at the end of the queue."""
+    if state.playback is not PlaybackState.STOPPED or state.queue_length == 0:
+        return False
+    return bool(state.error) or state.track is None
 
 
 _FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted
@@ -163,7 +312,7 @@ def create_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Play
 async def run_services(hub: PlayerHub, config: Config) -> None:
     """Run `hub` and the services that `config` enables until cancelled."""
     boot, sessions = clock.boot_id(), ActiveSessions(config, hub.policy.open_store)
-    services = [hub.run(), keep_running("volume", VolumeLimiter(hub, boot=boot).run)]
+    services = [hub.run(), keep_running("volume", VolumeLimiter(hub, boot=boot, sleep=asyncio.sleep).run)]
     if config.radio.auto_reconnect:
         watchdog = RadioWatchdog(
             hub, config.radio, lambda: asyncio.to_thread(fallback_sources, config), job_generation=sessions.generation

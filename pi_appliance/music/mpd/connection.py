@@ -370,3 +370,15 @@ class MpdClient:
         is_invalid = isinstance(error, MpdProtocolError)
         reason = parsing.NOT_AN_MPD if is_invalid else parsing.describe_error(error)
         return Unavailable(f"MPD at {self._name} is not reached: {reason}; {hint}")
+
+
+async def require_playable(mpd: MpdConnection, uri: str) -> None:
+    """Raise Refused if MPD cannot play URLs like `uri`, or if it is a file outside the library.
+
+    Over its socket MPD would play any file on the machine, which web users must not do.
+    """
+    if uri.lower().startswith("file:"):
+        raise Refused(f"{uri!r} is a file outside the library; put it into the music folder")
+    schemes = await mpd.command("urlhandlers")
+    if not any(uri.lower().startswith(scheme) for scheme in schemes):
+        raise Refused(f"MPD cannot play addresses that begin with {uri.partition('://')[0]}://")

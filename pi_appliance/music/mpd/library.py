@@ -36,6 +36,7 @@ from pi_appliance.music.mpd.connection import (
     MpdClient,
     MpdConnection,
     parse_reply,
+    require_playable,
 )
 
 
@@ -46,18 +47,6 @@ async def read_entries(mpd: MpdConnection, uris: Sequence[str]) -> list[Entry]:
     tracks = [parsing.to_track(song) for songs in replies if songs for song in songs if "file" in song]
     by_uri = {track.uri: track for track in tracks}
     return [parsing.to_entry(by_uri.get(uri) or Track(uri=uri)) for uri in uris]
-
-
-async def require_playable(mpd: MpdConnection, uri: str) -> None:
-    """Raise Refused if MPD cannot play URLs like `uri`, or if it is a file outside the library.
-
-    Over its socket MPD would play any file on the machine, which web users must not do.
-    """
-    if uri.lower().startswith("file:"):
-        raise Refused(f"{uri!r} is a file outside the library; put it into the music folder")
-    schemes = await mpd.command("urlhandlers")
-    if not any(uri.lower().startswith(scheme) for scheme in schemes):
-        raise Refused(f"MPD cannot play addresses that begin with {uri.partition('://')[0]}://")
 
 
 async def no_such_playlist(mpd: MpdConnection, name: str) -> Refused:

@@ -35,8 +35,9 @@ from pi_appliance.music.mpd.connection import (
     MpdConnection,
     parse_reply,
     quote,
+    require_playable,
 )
-from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, require_playable, search_command
+from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, search_command
 
 _PLAYLIST_SUFFIXES = {".m3u", ".m3u8", ".pls", ".xspf", ".asx", ".cue"}
 _HIGHEST_PRIORITY = 255  # in random mode, tracks with it are played next

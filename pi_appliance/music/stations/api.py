@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import asdict, fields, replace
 from functools import partial
 
-from pi_appliance.music.api import check_address, visible_music
-from pi_appliance.music.model import QueuePosition, Station, Uri
+from pi_appliance.music.api import check_address
+from pi_appliance.music.model import Station
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Values
 
@@ -58,12 +58,3 @@ async def remove_station(services: MusicServices, values: Values) -> object:
 async def restore_station(services: MusicServices, values: Values) -> object:
     """Restore a station of the owner's file."""
     return asdict(await asyncio.to_thread(services.stations.restore, values["station"]))
-
-
-async def play_station(services: MusicServices, values: Values) -> object:
-    """Play a station in place of the queue."""
-    stations, check_host = services.stations, partial(check_address, services)
-    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name, check_host))
-    player = await services.daemon.hub.player()
-    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
-    return visible_music(services.daemon.hub, await player.state())

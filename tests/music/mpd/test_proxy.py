@@ -22,7 +22,7 @@ from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
 from pi_appliance.music.mpd.proxy_password import PasswordGate
 from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
-from pi_appliance.music.stations.stream_hosts import require_public_host
+from pi_appliance.music.stations.service import require_public_host
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import Installation
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.music.mpd.command_filter import MAX_LINE_BYTES, CommandFilter
-from pi_appliance.music.stations.stream_hosts import require_public_host
+from pi_appliance.music.stations.service import require_public_host
 
 
 class Lines(CommandFilter):
