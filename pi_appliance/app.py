@@ -44,9 +44,8 @@ from pi_appliance.maintenance.pages import SystemPages
 from pi_appliance.maintenance.pages_backup import BackupPages
 from pi_appliance.maintenance.pages_update import UpdatePages
 from pi_appliance.music.alarms.pages import AlarmPages
-from pi_appliance.music.api_covers import cover_operation
+from pi_appliance.music.api_covers import Covers, cover_operation
 from pi_appliance.music.api_events import PlayerEvents
-from pi_appliance.music.covers import Covers
 from pi_appliance.music.pages import MusicPages
 from pi_appliance.music.player_hub import MusicDaemon, MusicServices
 from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from pi_appliance.errors import Refused
-from pi_appliance.music import covers
+from pi_appliance.music.api_covers import make_thumbnail
 from pi_appliance.music.model import CoverArt
 from tests.web.served_appliance import Response, ServedAppliance
 
@@ -144,7 +144,7 @@ def test_a_rotated_jpeg_is_turned_upright() -> None:
     exif[0x0112] = 6
     file = io.BytesIO()
     image.save(file, "JPEG", exif=exif)
-    result = covers.make_thumbnail(file.getvalue(), 64)
+    result = make_thumbnail(file.getvalue(), 64)
     assert result is not None
     with Image.open(io.BytesIO(result)) as upright:
         assert upright.size == (32, 64)
@@ -155,9 +155,9 @@ def test_a_decompression_bomb_is_left_alone(kind: str, side: int) -> None:
     data = drawn(kind, (side, side))
     assert len(data) < 400_000
     with pytest.raises(Refused, match="too large to show"):
-        covers.make_thumbnail(data, 64)
+        make_thumbnail(data, 64)
 
 
 def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
     with pytest.raises(Refused, match="30000 by 30000 pixels is too large"):
-        covers.make_thumbnail(huge(), 64)
+        make_thumbnail(huge(), 64)

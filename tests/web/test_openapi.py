@@ -10,8 +10,8 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from pi_appliance.app import SCHEMAS, operations
+from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.api_events import PlayerEvents
-from pi_appliance.music.covers import Covers
 from pi_appliance.music.model import CoverArt
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.puzzles.puzzle_job import Options, run
