@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,6 +19,9 @@ MAX_SOCKET_BYTES = 107  # Linux's limit for the path of a socket
 START_TIMEOUT = 10.0  # seconds; it takes 0.5 s here, a few seconds on a Pi with a slow SD card
 STOP_TIMEOUT = 3.0  # seconds
 LOG_NAME = "mpd.log"
+# The program that this becomes is killed with its parent. `setpriv` would do so, too, but it also
+# sets the capabilities, which the unit forbids.
+_DIE_WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"
 _ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")  # without the secrets
 
 _CONFIG = """\
@@ -58,7 +62,7 @@ async def run_private_mpd(folder: Path, music: Path | None) -> AsyncIterator[Pat
     if await _is_answering(socket):
         yield socket
         return
-    _require_programs()
+    _require_mpd()
     process = None
     try:
         try:
@@ -98,7 +102,7 @@ def _write_config(folder: Path, music: Path | None) -> Path:
 async def _start_process(config: Path, log: Path) -> asyncio.subprocess.Process:
     with log.open("wb") as output:
         return await asyncio.create_subprocess_exec(
-            *("setpriv", "--pdeathsig", "KILL", "mpd", "--no-daemon", "--stderr", str(config)),
+            *(sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, "mpd", "--no-daemon", "--stderr", str(config)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -129,10 +133,9 @@ async def _stop_process(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _require_programs() -> None:
-    for name, package in (("setpriv", "util-linux"), ("mpd", "mpd")):
-        if shutil.which(name) is None:
-            raise Unavailable(f"{name} is not installed; run: sudo apt install {package}")
+def _require_mpd() -> None:
+    if shutil.which("mpd") is None:
+        raise Unavailable("mpd is not installed; run: sudo apt install mpd")
 
 
 async def _is_answering(socket: Path) -> bool:
