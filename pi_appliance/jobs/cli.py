@@ -28,7 +28,7 @@ from pi_appliance.config import loader
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
 from pi_appliance.jobs import notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
-from pi_appliance.jobs.run_options import parse_run_options, request_run
+from pi_appliance.jobs.run_options import parse_run_options, plan_run, request_run
 from pi_appliance.jobs.text import is_good, one_run
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
@@ -81,6 +81,7 @@ def _check_slot(_: click.Context, __: click.Parameter, value: str | None) -> str
     multiple=True,
     help="An option for this run only, such as text=hello; give it again for more.",
 )
+@click.option("--dry-run", is_flag=True, help="Show what a puzzle job would search, its memory and its writes.")
 @json_option
 @config_option
 def run(  # noqa: PLR0913, PLR0917 - click passes each option
@@ -90,6 +91,7 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
     as_scheduled: bool,
     resume: bool,
     options: tuple[str, ...],
+    dry_run: bool,
     as_json: bool,
     config: Path,
 ) -> None:
@@ -104,6 +106,9 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
       2   NAME or the configuration is wrong; nothing was run
       75  something could not be reached; try again later
     """
+    if dry_run:
+        _show_plan(config, name, options, as_json=as_json)
+        return
     is_child = os.environ.pop(NO_HANDOVER, None)  # removed, so that the job does not see it
     is_manual = trigger == Trigger.MANUAL
     line = ProgressLine()
@@ -123,13 +128,7 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
 
     def report(ended: Mapping[str, Any]) -> None:
         line.clear()
-        if as_json:
-            click.echo(json.dumps(ended))
-        elif not is_good(ended):  # cron mails all output, so there is output only about trouble
-            log_hint = f"; see: pi-appliance jobs log {ended['id']}" if ended["attempts"] else ""
-            click.echo(client.visible(one_run(ended)) + log_hint, err=True)
-        elif is_manual:
-            click.echo(client.visible(one_run(ended)))
+        _print_end(ended, as_json=as_json, is_manual=is_manual)
 
     values = RUN.parse(
         {
@@ -150,6 +149,29 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
         ended = _run_here(config, values, Trigger(trigger), listener, report, or_last_good=or_last_good)
     if not is_good(ended):
         raise SystemExit(_TEMPORARY if ended["details"].get("unavailable") else 1)
+
+
+def _print_end(ended: Mapping[str, Any], *, as_json: bool, is_manual: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(ended))
+    elif not is_good(ended):  # cron mails all output, so there is output only about trouble
+        log_hint = f"; see: pi-appliance jobs log {ended['id']}" if ended["attempts"] else ""
+        click.echo(client.visible(one_run(ended)) + log_hint, err=True)
+    elif is_manual:
+        click.echo(client.visible(one_run(ended)))
+
+
+def _show_plan(config: Path, name: str, options: tuple[str, ...], *, as_json: bool) -> None:
+    line = ProgressLine()
+    with Appliance.open(config) as appliance:
+        job = appliance.job(name)
+        own_options = parse_run_options(appliance.config, job, options)
+        plan = plan_run(appliance.config, job, own_options, line.show)
+    line.clear()
+    rows = (f"{title}: {text}" for title, text in plan.rows().items())
+    click.echo(json.dumps(plan.to_json(), ensure_ascii=False) if as_json else "\n".join(rows))
+    if plan.refused:
+        raise SystemExit(1)
 
 
 def _run_here(

@@ -6,12 +6,13 @@ Data of a kind, next to `Options` and `run`; each part may be missing:
 | --- | --- |
 | `run_options(options)` | the keys under `with:` that may differ for one run |
 | `missing_for_run(options)` | what a run of a job with these options would lack, '' for nothing |
+| `plan(options, config, job, progress)` | what a run would do: `rows()`, `to_json()`, `refused` |
 | `own_page(options)` | their page, with `{job}` for the name; '' for the list of jobs |
 
 A kind without `run_options` takes none, above all `command`: a run never starts another program.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -92,6 +93,14 @@ def request_run(
             f"{_MAX_REQUESTS} runs of {job.name} are requested already; wait until they have started, or cancel some"
         )
     return appliance.store.requests.add(job.name, due, options, now=now)
+
+
+def plan_run(config: Config, job: Job, options: Mapping[str, object], progress: Callable[..., object]) -> Any:
+    """Return the plan of a run of `job` with `options`. Raises InvalidOption if it has none."""
+    make_plan = getattr(plugins.load("jobs", job.kind), "plan", None)
+    if make_plan is None:
+        raise InvalidOption(f"{job.name} cannot be planned: its kind, {job.kind}, has no plan")
+    return make_plan(loader.override_options(config, job, options), config, job, progress)
 
 
 def require_possible(config: Config, job: Job, options: Mapping[str, object]) -> None:

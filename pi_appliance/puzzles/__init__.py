@@ -14,8 +14,8 @@ from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 __all__ = [
-    "Answer", "Cache", "Details", "GeneratedBoard", "Grid", "Interrupted", "Progress", "Proof", "Puzzle", "Rule",
-    "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "pluralize",
+    "Answer", "Cache", "Details", "Footprint", "GeneratedBoard", "Grid", "Interrupted", "Progress", "Proof", "Puzzle",
+    "Rule", "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "pluralize",
 ]  # fmt: skip
 
 kernels.prefer_compiled()
@@ -107,6 +107,18 @@ class Answer(Generic[Solution]):
     """Further SVG pictures by name, such as a probability map."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """What a search takes from the machine at most, foretold before it starts."""
+
+    memory: int = 0  # bytes at the peak, of all processes together, besides the program itself
+    is_open: bool = False  # it may grow further: the search then asks for each part, and is refused if there is none
+    tables: Mapping[str, int] = field(default_factory=dict)
+    """Bytes by name of the tables that it saves in the cache, besides checkpoints."""
+    saves: bool = True  # whether it writes checkpoints
+    is_parallel: bool = False  # whether it uses all cores
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedBoard(Generic[Board]):
     """A generated board, and details known from its generation."""
@@ -154,6 +166,12 @@ class Puzzle(Protocol):
         """Solve the board. Raises Interrupted, Refused.
 
         Whether it has a solution is known on return.
+        """
+
+    def foretell(self, board: object, mode: SolveMode, runtime: SearchRuntime) -> Footprint:
+        """Foretell what `solve` and `generate` take, or `precompute` if `board` is None.
+
+        A search requires its memory by the same numbers. Raises Interrupted.
         """
 
     def check(self, board: object, line: object) -> Validation:

@@ -21,6 +21,7 @@ from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, InvalidOption,
 from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
+from pi_appliance.puzzles.plan import Task, plan_tasks
 from pi_appliance.puzzles.puzzle_job import DEFAULT_MAX_SOLUTIONS
 from pi_appliance.puzzles.rendering import BoardReport, answer_board, format_partial_result
 from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
@@ -110,6 +111,7 @@ class ComputeOptions:
     length: timedelta | None
     checkpoint_writes: int
     config: Path | ConfigNotFound
+    dry_run: bool
 
 
 def board_options(command: Command) -> Command:
@@ -136,9 +138,10 @@ def compute_options(command: Command) -> Command:
         length: timedelta | None,
         checkpoint_writes: int,
         config: Path | ConfigNotFound,
+        dry_run: bool,
         **options: Any,
     ) -> Any:
-        return command(limits=ComputeOptions(cores, length, checkpoint_writes, config), **options)
+        return command(limits=ComputeOptions(cores, length, checkpoint_writes, config, dry_run), **options)
 
     limit = click.option("--for", "length", metavar="LENGTH", callback=_parse_length, help="Time limit, such as 30s.")
     cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
@@ -150,7 +153,10 @@ def compute_options(command: Command) -> Command:
         callback=_parse_size,
         help="Write at most this much to save an unfinished search.",
     )
-    return cores(limit(writes(optional_config_option(wrapper))))
+    dry_run = click.option(
+        "--dry-run", is_flag=True, help="Show the plan: cores, memory, writes and folders. Nothing is searched."
+    )
+    return cores(limit(writes(dry_run(optional_config_option(wrapper)))))
 
 
 def _find_state_dir(config: Path | ConfigNotFound) -> Path:
@@ -248,6 +254,22 @@ def _search(
         yield runtime, line
 
 
+def _show_plan(
+    puzzle: Puzzle, task: Task, limits: ComputeOptions, output: Path | None = None, *, as_json: bool = False
+) -> None:
+    seconds = None if limits.length is None else limits.length.total_seconds()
+    folders = {"Tables and checkpoints": str(_find_state_dir(limits.config) / local.FOLDER)}
+    with _search(limits) as (runtime, line):
+        plan = plan_tasks(puzzle, [task], runtime, seconds, folders | ({"Output": str(output)} if output else {}))
+        line.clear()
+    if as_json:
+        _print_json(plan.to_json())
+    else:
+        click.echo(rendering.render_rows(plan.rows()), nl=False)
+    if plan.refused:
+        click.get_current_context().exit(1)
+
+
 def _print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
@@ -300,6 +322,9 @@ def solve(
     puzzle, report = _start_report(request, solutions)
     if max_solutions and report.mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
+    if limits.dry_run:
+        _show_plan(puzzle, Task(report.name, report.board, report.mode), limits, output, as_json=as_json)
+        return
     is_page = output is not None and output.suffix.lower() in (".html", ".htm")
     with _search(limits, report) as (runtime, line), _open_output(output, line) as write:
         counts = report.mode is SolveMode.COUNT  # then the boards are not listed, which may be thousands
@@ -344,6 +369,9 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
       130  stopped by Ctrl-C; the partial result is printed
     """
     puzzle, report = _start_report(request, SolveMode.COUNT)
+    if limits.dry_run:
+        _show_plan(puzzle, Task(report.name, report.board, report.mode), limits, as_json=as_json)
+        return
     with _search(limits, report) as (runtime, _):
         answer_board(puzzle, report, 1, runtime, _discard)
     if report.refused:
@@ -369,6 +397,9 @@ def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
     """
     puzzle, board = request.load_board()
     find_hint = _get_function(puzzle, request.name, "hint")
+    if limits.dry_run:
+        _show_plan(puzzle, Task("hint", board, puzzle.MODES[0]), limits)
+        return
     with _search(limits) as (runtime, _):
         words = find_hint(board, runtime)
     click.echo(words)
@@ -391,6 +422,9 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
     """
     puzzle, model = request.load_board()
     generate_board = _get_function(puzzle, request.name, "generate")
+    if limits.dry_run:
+        _show_plan(puzzle, Task("generate", model, SolveMode.FIRST), limits)
+        return
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
     with _search(limits) as (runtime, _):
         generated = generate_board(seed, model, runtime)
@@ -414,7 +448,11 @@ def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
       75   they cannot be written
       130  stopped by Ctrl-C; the next run continues
     """
-    build_tables = _get_function(load_puzzle(name), name, "precompute")
+    puzzle = load_puzzle(name)
+    build_tables = _get_function(puzzle, name, "precompute")
+    if limits.dry_run:
+        _show_plan(puzzle, Task("precompute", None, SolveMode.FIRST), limits, as_json=as_json)
+        return
     with _search(limits, cache_required=True) as (runtime, _):
         started = runtime.monotonic()
         answer = build_tables(runtime)

@@ -3,6 +3,7 @@
 An interrupted run reports its partial results and saves which board the next run starts with.
 """
 
+import gc
 import json
 import resource
 import time
@@ -15,14 +16,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.model import Issues
+from pi_appliance.config.model import Config, Issues, Job
 from pi_appliance.config.units import Limits, Size, format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext, read_slot
-from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
+from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.puzzles.daily import daily_to_json
 from pi_appliance.puzzles.page import Page
+from pi_appliance.puzzles.plan import Plan, Task, plan_tasks
 from pi_appliance.puzzles.rendering import (
     RESOURCE_ERRORS,
     BoardReport,
@@ -39,6 +41,7 @@ from pi_appliance.puzzles.rendering import (
     to_appliance_error,
 )
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
+from pi_appliance.puzzles.runtime.limits import MemoryBudget
 from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Picture, Result
 
@@ -58,7 +61,7 @@ class PuzzleContext(JobContext):
             progress or self.progress,
             seconds=None if deadline is None else deadline - time.monotonic(),
             cpu_percent=self.config.jobs[self.job].cpu,
-            memory_advice=f"let job {self.job} have `memory: {{}}`",
+            memory_advice=_memory_advice(self.job),
         )
 
 
@@ -320,6 +323,7 @@ class PuzzleBatch:
             answer_board(self.puzzle, report, self.options.max_solutions, self.runtime, self.file.write)
         finally:
             self.page.add_board(report)
+            gc.collect()  # the tables of a search may be in a cycle of references
         for name, drawn in (report.answer.pictures if report.answer else {}).items():
             self._write_picture(f"{report.name}-{name}.svg", drawn)
 
@@ -433,9 +437,34 @@ def run_options(_: Options) -> Sequence[str]:
 
 def run(options: Options, context: PuzzleContext) -> Result:
     """Answer each board; DeadlineExceeded follows the report of an interruption. Raises Refused."""
+    puzzle, boards, model = _load_boards(options)
+    return PuzzleBatch(context, options, puzzle, boards, model).run()
+
+
+def _load_boards(options: Options) -> tuple[Puzzle, dict[str, object], object]:
+    """Return the puzzle, the boards by name, and the model of new ones."""
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)
     paths = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
     boards = {board_name(where): read_board(puzzle, where, options.rules) for where in paths}
     model = next(iter(boards.values()), None) or read_board(puzzle, Path(next(iter(puzzle.BOARDS))), options.rules)
-    return PuzzleBatch(context, options, puzzle, boards, model).run()
+    return puzzle, boards, model
+
+
+def plan(options: Options, config: Config, job: Job, progress: Progress) -> Plan:
+    """Return what a run would search, and what it takes."""
+    puzzle, boards, model = _load_boards(options)
+    mode, advice = options.solutions or puzzle.MODES[0], _memory_advice(job.name)
+    folder = config.state_dir / local.FOLDER
+    tasks = [Task("precompute", None, mode)] if options.precompute else []
+    tasks += [Task(name, board, mode) for name, board in boards.items()]
+    tasks += [Task(pluralize(options.generate, "new board"), model, mode)] if options.generate else []
+    folders = {"Tables and checkpoints": str(folder), "Reports": str(config.reports / job.name)}
+    budgets = [MemoryBudget(job.memory, 0, "the limit of the job", advice)] if job.memory else []
+    with local.open_runtime(folder, progress, cpu_percent=job.cpu, memory_advice=advice) as runtime:
+        runtime.checkpoint_writes = options.checkpoint_writes
+        return plan_tasks(puzzle, tasks, runtime, job.timeout.total_seconds(), folders, budgets)
+
+
+def _memory_advice(job: str) -> str:
+    return f"let job {job} have `memory: {{}}`"

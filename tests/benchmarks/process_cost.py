@@ -1,5 +1,6 @@
 """What a process and its children have cost, as Linux counts it in /proc."""
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,3 +84,17 @@ def _number(file: Path, key: str) -> int:
 def count(pid: int) -> int:
     """Return the number of processes of `pid` and its children."""
     return len(list(_family(pid)))
+
+
+def descendants_memory(pid: int) -> int:
+    """Return the proportional bytes of all descendants of the process `pid`, without its own."""
+    total = 0
+    with contextlib.suppress(OSError):  # one has just ended
+        for home in list(_family(pid))[1:]:
+            total += _number(home / "smaps_rollup", "Pss") * 1024
+    return total
+
+
+def children_written() -> int:
+    """Return the bytes that this process, and all children that it waited for, sent to a disk."""
+    return _number(Path("/proc/self/io"), "write_bytes")

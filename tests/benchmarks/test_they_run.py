@@ -3,7 +3,7 @@
 import pytest
 
 from pi_appliance import plugins
-from tests.benchmarks import commands, idle, library, many_jobs, pages, phones, process_cost, puzzles
+from tests.benchmarks import commands, idle, library, many_jobs, nights, pages, phones, process_cost, puzzles
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -70,6 +70,15 @@ def test_the_puzzle_benchmark_prints_one_table(capsys: pytest.CaptureFixture[str
     assert len(capsys.readouterr().out.splitlines()) == 5
     with pytest.raises(SystemExit):
         puzzles.main(["--only", "chess"], rows)
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_nights_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    nights.main(["--only", "bimaru: generate"])
+    row = capsys.readouterr().out.splitlines()[-1]
+    cells = dict(zip(nights.HEADS, row.strip("| ").split(" | "), strict=True))
+    assert cells["ended"] == "succeeded"
+    assert 10 < float(cells["MB measured"]) <= float(cells["MB foretold"])
 
 
 def test_every_puzzle_benchmark_is_discovered() -> None:

@@ -14,7 +14,7 @@ from pi_appliance.puzzles.battleship.board import (
 )
 from pi_appliance.puzzles.battleship.parse import parse
 from pi_appliance.puzzles.battleship.render import notate, parse_solution, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.battleship.solve import generate, hint, solve
+from pi_appliance.puzzles.battleship.solve import foretell, generate, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
@@ -24,7 +24,29 @@ MODES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
 SOLVED_AT_ONCE = True
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Ship", "Solution", "Square",
-    "check", "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "render",
-    "render_solution", "render_svg", "solve", "steps", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "RULES",
+    "SOLVED_AT_ONCE",
+    "TITLE",
+    "Board",
+    "Ship",
+    "Solution",
+    "Square",
+    "check",
+    "describe",
+    "foretell",
+    "generate",
+    "hint",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

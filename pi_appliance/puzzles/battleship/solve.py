@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
 from pi_appliance.puzzles.battleship.count import (
@@ -253,6 +253,7 @@ def _keep_clues(board: Board, clues: Sequence[Clue]) -> Board:
     return replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
 
 
+SEARCH_MEMORY = 10_000_000  # bytes of one path of the search
 FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100
 
 
@@ -268,6 +269,20 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     """
     board = parse(board) if isinstance(board, str) else board
     return _BoardSolver(board, runtime).solve(mode)
+
+
+def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the memory of the map or, if there is none, of the count."""
+    if mode is SolveMode.FIRST or find_obvious_contradiction(board):
+        return Footprint(memory=SEARCH_MEMORY, is_open=True)
+    counter = ProfileCount(board, find_placements(board), runtime)
+    if not board.find_marks(UNKNOWN):
+        return Footprint(memory=counter.total_memory)
+    try:
+        runtime.require_memory(counter.marginals_memory, "a map of all squares")
+    except Refused:  # it is left out
+        return Footprint(memory=counter.total_memory)
+    return Footprint(memory=counter.marginals_memory)
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:

@@ -17,7 +17,7 @@ from pi_appliance.puzzles.bimaru.generate import generate
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import render, render_solution, render_svg, steps
 from pi_appliance.puzzles.bimaru.search import count_solutions, is_unique
-from pi_appliance.puzzles.bimaru.solve import solve
+from pi_appliance.puzzles.bimaru.solve import foretell, solve
 from pi_appliance.puzzles.bimaru.techniques import hint
 from pi_appliance.puzzles.rendering import listing_parser
 
@@ -28,7 +28,31 @@ MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 SOLVED_AT_ONCE = True
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Ship", "Solution", "Square",
-    "check", "count_solutions", "describe", "generate", "hint", "is_unique", "notate", "parse", "parse_listing",
-    "parse_solution", "render", "render_solution", "render_svg", "solve", "steps", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "RULES",
+    "SOLVED_AT_ONCE",
+    "TITLE",
+    "Board",
+    "Ship",
+    "Solution",
+    "Square",
+    "check",
+    "count_solutions",
+    "describe",
+    "foretell",
+    "generate",
+    "hint",
+    "is_unique",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

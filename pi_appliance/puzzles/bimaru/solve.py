@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
-from pi_appliance.puzzles import Answer, Details, Proof, SolveMode, Table, pluralize
+from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, Table, pluralize
 from pi_appliance.puzzles.bimaru import techniques
 from pi_appliance.puzzles.bimaru.board import Board, Solution
 from pi_appliance.puzzles.bimaru.parse import parse
@@ -13,6 +13,7 @@ from pi_appliance.puzzles.bimaru.search import FleetSearch, SearchLimitReached
 from pi_appliance.puzzles.deductions import find_contradiction
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 
+SEARCH_MEMORY = 10_000_000  # bytes at most, measured on 15x15 squares
 AUTO_COUNT_LIMIT = 1_000  # solutions counted without being asked: half a second
 
 
@@ -32,6 +33,11 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     except Interrupted as interrupted:
         interrupted.partial_result = solver.known
         raise
+
+
+def foretell(_board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the memory, which is that of one path of the search."""
+    return Footprint(memory=SEARCH_MEMORY, saves=False)
 
 
 class _BoardSolver:

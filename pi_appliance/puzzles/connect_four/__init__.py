@@ -16,14 +16,35 @@ from pi_appliance.puzzles.connect_four.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.connect_four.solve import generate, hint, solve
+from pi_appliance.puzzles.connect_four.solve import foretell, generate, hint, solve
 
 TITLE = "Connect Four"
 NODE_UNIT = "positions"
 MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "End", "Solution", "check",
-    "describe", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "precompute", "render",
-    "render_solution", "render_svg", "solve", "steps", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "RULES",
+    "TITLE",
+    "Board",
+    "End",
+    "Solution",
+    "check",
+    "describe",
+    "foretell",
+    "generate",
+    "hint",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "precompute",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

@@ -14,6 +14,8 @@ from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, load
 
 CACHE_NAME = "connect-four/book-3"
 STAGES = (6, 8)  # plies: 8,231 and 91,295 positions, about a day on one fast core
+BOOK_BYTES = 1_000_000  # of the complete book: 8 per position
+BOOK_MEMORY = 60_000_000  # bytes of all positions while it is built, measured
 _SAVE_INTERVAL = 10.0  # seconds between two saves of an unfinished stage
 _EXTRA_SAVE_INTERVAL = 0.003  # seconds more per position, to spare the SD card
 _CHUNKS_PER_PLY = 10_000  # a chunk has several positions, so that hard ones spread over the cores

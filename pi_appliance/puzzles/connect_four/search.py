@@ -114,6 +114,11 @@ def square_of(bit: int) -> Square:
 _TABLE_BITS = ((14, 22), (42, 20))
 
 
+def table_bytes(discs: int) -> int:
+    """Return the bytes of the table for positions with at least `discs` discs."""
+    return 8 << next(bits for most, bits in _TABLE_BITS if discs <= most)
+
+
 class Search:
     """A kernel search with its transposition table, for positions with at least `discs` discs.
 
@@ -128,9 +133,11 @@ class Search:
         book: Callable[[int], int] = lambda _: kernel.UNKNOWN,
         plies: int = -1,
     ) -> None:
-        bits = next(bits for most, bits in _TABLE_BITS if discs <= most)
+        size = table_bytes(discs)
+        runtime.require_memory(size, "the table of positions")
+        table, bits = runtime.shared_buffer(size).cast("Q"), size.bit_length() - 4
         self.runtime, self.note = runtime, note
-        self._kernel = kernel.Search(runtime.shared_buffer(8 << bits).cast("Q"), bits, self._tick, book, plies)
+        self._kernel = kernel.Search(table, bits, self._tick, book, plies)
 
     @property
     def nodes(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 
-from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode
+from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
     BOARDS,
@@ -18,7 +18,7 @@ from pi_appliance.puzzles.connect_four.board import (
     game_end,
     with_rules,
 )
-from pi_appliance.puzzles.connect_four.book import Book, load_book
+from pi_appliance.puzzles.connect_four.book import BOOK_BYTES, BOOK_MEMORY, CACHE_NAME, Book, load_book
 from pi_appliance.puzzles.connect_four.notation import parse, render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import (
     Position,
@@ -28,6 +28,7 @@ from pi_appliance.puzzles.connect_four.search import (
     min_score,
     position_of,
     square_of,
+    table_bytes,
 )
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime
 
@@ -69,6 +70,14 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         tables=(_columns_table(board, scores),),
         pictures={"scores": render_scores(board, scores)},
     )
+
+
+def foretell(board: Board | None, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the table of positions, and the opening book if `board` is None."""
+    if board is None:
+        return Footprint(memory=table_bytes(0) + BOOK_MEMORY, tables={CACHE_NAME: BOOK_BYTES}, is_parallel=True)
+    memory = 0 if game_end(board) else table_bytes(board.discs)
+    return Footprint(memory=memory, is_parallel=board.discs <= _EARLY_DISCS)
 
 
 def _ended_result(board: Board, end: End) -> Answer[Solution]:

@@ -18,7 +18,7 @@ from pi_appliance.puzzles.panguru.board import (
 )
 from pi_appliance.puzzles.panguru.render import notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
-from pi_appliance.puzzles.panguru.solve import difficulty, hint, solve
+from pi_appliance.puzzles.panguru.solve import difficulty, foretell, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
@@ -27,8 +27,32 @@ NODE_UNIT = "moves"
 MODES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "MoveLines", "Solution", "check", "describe",
-    "difficulty", "explain_unsolvable", "generate", "hint", "notate", "original_lines", "parse", "parse_listing",
-    "parse_solution", "reachable_places", "render", "render_solution", "render_svg", "solve", "steps",
-    "triangle_lines", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "RULES",
+    "TITLE",
+    "Board",
+    "MoveLines",
+    "Solution",
+    "check",
+    "describe",
+    "difficulty",
+    "explain_unsolvable",
+    "foretell",
+    "generate",
+    "hint",
+    "notate",
+    "original_lines",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "reachable_places",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "triangle_lines",
+    "with_rules",
 ]  # fmt: skip

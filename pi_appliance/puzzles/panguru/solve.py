@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from pi_appliance.puzzles import Answer, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, parse, reachable_places
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
@@ -77,7 +77,8 @@ def _pairing_costs(plates: Sequence[int], distances: Sequence[Sequence[int]]) ->
 
 MOVES_PER_CALL = 20_000  # per kernel call: 0.1 s on a slow Pi in plain Python
 POSITIONS_PER_CALL = 500  # the same time
-MIN_TABLE_SIZE, MAX_TABLE_SIZE = 1 << 12, 1 << 20  # entries of the transposition table, 12 bytes each
+MIN_TABLE_SIZE, MAX_TABLE_SIZE = 1 << 12, 1 << 20  # entries of the transposition table
+ENTRY_BYTES = 12
 BOARDS_PER_CALL = 20  # of a difficulty table: 0.01 s compiled, 0.2 s plain
 CHECKED_POSITIONS = 300_000  # in all levels; above this, memory is checked
 POSITION_BYTES = 110
@@ -124,6 +125,14 @@ def _solve_board(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
     solutions = iter(()) if mode is SolveMode.COUNT else search.list_solutions(levels)
     table = search.count_first_moves(levels)
     return replace(answer, solutions=solutions, count=levels[0][search.packed.start], tables=[table])
+
+
+def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the transposition table, and the positions on solutions up to the first check."""
+    positions = 0 if mode is SolveMode.FIRST else POSITION_BYTES * CHECKED_POSITIONS // 10
+    searches = runtime.cores if board.random_boards else 1
+    memory = searches * (ENTRY_BYTES * MAX_TABLE_SIZE + positions)
+    return Footprint(memory=memory, is_open=mode is not SolveMode.FIRST, is_parallel=searches > 1)
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:

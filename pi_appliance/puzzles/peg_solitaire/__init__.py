@@ -22,7 +22,7 @@ from pi_appliance.puzzles.peg_solitaire.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.peg_solitaire.solve import hint, solve
+from pi_appliance.puzzles.peg_solitaire.solve import foretell, hint, solve
 
 TITLE = "Peg solitaire"
 NODE_UNIT = "jumps"
@@ -30,7 +30,28 @@ NOTATION = "3,1 is the hole in column 3 of row 1; both count from 0, from the le
 MODES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "NOTATION", "RULES", "TITLE", "Board", "Hole", "Jump", "Solution", "check",
-    "describe", "hint", "notate", "parse", "parse_listing", "parse_solution", "render", "render_solution",
-    "render_svg", "solve", "steps", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "NOTATION",
+    "RULES",
+    "TITLE",
+    "Board",
+    "Hole",
+    "Jump",
+    "Solution",
+    "check",
+    "describe",
+    "foretell",
+    "hint",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

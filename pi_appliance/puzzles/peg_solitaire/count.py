@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from math import comb
 from typing import Any
 
 from pi_appliance.errors import Refused
@@ -27,6 +28,7 @@ CELL_SIZE = 24  # bytes
 FULL_COUNT_LIMIT = 100_000  # classes: smaller boards are counted completely, for their tables
 CLASS_MEMORY = 170  # bytes per class of the last levels of both searches, as measured
 MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
+POSITION_SHARE = 0.7  # bytes per placement of pegs for a count of all positions, as measured on that board
 
 
 Span = tuple[int, int]  # the first class and the end of a range
@@ -297,6 +299,9 @@ class SolutionCounter:
         jumps_left = (self.pegs - 2) // 2 - front.level
         searches = 2 if self.back else 1
         self.foretold = CLASS_MEMORY * searches * foretell_size(sizes[-3:], jumps_left)
+        self._require_foretold()
+
+    def _require_foretold(self) -> None:
         used = CLASS_MEMORY * (self.forward.size + (self.back.size if self.back else 0))
         if self.foretold - used >= LARGE_TABLE:
             self.runtime.require_memory(self.foretold - used, "this count")
@@ -452,3 +457,43 @@ class SolutionCounter:
             proofs = tuple(PagodaFunction(*proof) for proof in values["back_proofs"])
             self.back = self._start_backward(self.field.final_pairs()[len(self.into)], proofs)
             self.back.restore(values["back"], buffers[3:])
+
+
+class _Foretold(Exception):
+    """The memory of a count is known."""
+
+
+class _Probe(SolutionCounter):
+    """A count that ends by _Foretold as soon as its memory is known."""
+
+    def _require_foretold(self) -> None:
+        raise _Foretold
+
+
+class _ProbeRuntime(SearchRuntime):
+    """The cores of another runtime, without its cache and its limits of memory."""
+
+    def __init__(self, runtime: SearchRuntime) -> None:
+        super().__init__(runtime.monotonic)
+        self._runtime, self.cores, self.executor = runtime, runtime.cores, runtime.executor
+
+    def report_progress(self, part: float | None, note: str) -> None:
+        self._runtime.report_progress(part, note)
+
+
+def foretell_memory(field: Bitboard, runtime: SearchRuntime) -> int:
+    """Return the bytes that a count takes, by counting its first levels. Raises Interrupted."""
+    if field.board.all_positions:
+        return round(POSITION_SHARE * count_placements(field))
+    probe = _Probe(field, _ProbeRuntime(runtime))
+    try:
+        result = probe.run()
+    except (_Foretold, CountLimitReached):
+        return max(probe.foretold, MEETING_MEMORY)
+    return CLASS_MEMORY * result.classes if result.all_positions else MEETING_MEMORY
+
+
+def count_placements(field: Bitboard) -> int:
+    """Return the number of ways to place as many pegs as at the start or fewer, up to symmetry."""
+    holes, symmetries = len(field.board.holes), field.stabilizer(frozenset({field.start}))
+    return sum(comb(holes, pegs) for pegs in range(1, field.start.bit_count() + 1)) // len(symmetries)

@@ -12,12 +12,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard
 from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
-from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter
-from pi_appliance.puzzles.peg_solitaire.fewest import MinMoveSearch
+from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter, count_placements, foretell_memory
+from pi_appliance.puzzles.peg_solitaire.fewest import POSITION_SHARE, MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
@@ -26,7 +26,8 @@ BitSolution = tuple[BitMove, ...]
 TickCallback = Callable[[int], None]
 """Called regularly with the number of moves tried; its exceptions end the search."""
 
-MAX_REMEMBERED = 400_000  # dead positions per generation: about 80 MB in total
+MAX_REMEMBERED = 400_000  # dead positions per generation
+DEAD_POSITION_BYTES = 100
 TICK_MASK = 0xFFF  # mask: positions between two ticks
 BEAM_TICK_MASK = 0x7FF  # the same for beam search
 
@@ -176,6 +177,24 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     if len(board.pegs) == 1 and not first.proof:
         first = replace(first, count=1)  # it is solved already, and no jump is possible
     return first if mode is SolveMode.FIRST or first.proof else _solve_fewest_moves(search.field, runtime)
+
+
+def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the memory, for a count by its first levels, in seconds. Raises Interrupted."""
+    field = to_bitboard(board)
+    dead = DEAD_POSITION_BYTES * min(2 * MAX_REMEMBERED, count_placements(field))
+    if mode is SolveMode.FIRST or find_parity_obstacle(board):
+        return Footprint(memory=dead, saves=False)
+    if mode is SolveMode.FEWEST:
+        return Footprint(memory=round(POSITION_SHARE * count_placements(field)), is_open=True, is_parallel=True)
+    memory = foretell_memory(field, runtime)
+    if mode is SolveMode.ALL:
+        try:
+            runtime.require_memory(memory, "this count")
+        except Refused:  # the solutions are listed without their number
+            memory = 0
+    memory = max(memory, dead) if mode is SolveMode.ALL else memory
+    return Footprint(memory=memory, is_open=board.all_positions, is_parallel=True)
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:

@@ -12,14 +12,34 @@ from pi_appliance.puzzles.rubiks_cube.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.rubiks_cube.solve import generate, hint, precompute, solve
+from pi_appliance.puzzles.rubiks_cube.solve import foretell, generate, hint, precompute, solve
 
 TITLE = "Rubik's cube"
 NODE_UNIT = "positions"
 MODES = (SolveMode.FIRST, SolveMode.FEWEST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "describe", "generate", "hint",
-    "notate", "parse", "parse_listing", "parse_solution", "precompute", "render", "render_solution", "render_svg",
-    "solve", "steps", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "RULES",
+    "TITLE",
+    "Board",
+    "Solution",
+    "check",
+    "describe",
+    "foretell",
+    "generate",
+    "hint",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "precompute",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, permutations
 from random import Random
 
-from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.coordinates import (
@@ -28,7 +28,9 @@ from pi_appliance.puzzles.rubiks_cube.coordinates import (
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.notation import describe_turn, parse
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
+    LARGE_NAME,
     LARGE_SIZE,
+    SMALL_NAME,
     build_distance_table,
     build_large_table,
     cached_tables,
@@ -53,6 +55,8 @@ MIN_PARALLEL_SECONDS = 0.1  # several cores take tens of milliseconds to begin
 DEFAULT_SECONDS = 600  # "all the time" where there is no deadline
 NODES_PER_SECOND = 200_000  # positions that count as a second where there is no clock
 _NO_SOLUTION = 99  # moves
+SMALL_BYTES, POCKET_BYTES = 11_400_000, 3_700_000  # of the tables of the 3x3x3 without the large one, of the 2x2x2
+SMALL_MEMORY, POCKET_MEMORY = 45_000_000, 30_000_000  # bytes while they are built, measured
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -77,7 +81,9 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         return _optimal_answer(near, mode)
     if board.side == 2:
         return solve_pocket(board, mode, runtime)
-    tables = tables or load_tables(runtime)
+    if tables is None:
+        runtime.require_memory(foretell(board, mode, runtime).memory, "the search with its tables")
+        tables = load_tables(runtime)
     if mode is SolveMode.FIRST:
         return _FirstSearch(board, tables, runtime, started_at).run()
     search = OptimalSearch(state, tables, runtime)
@@ -97,6 +103,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 
 def precompute(runtime: SearchRuntime) -> Answer[Solution]:
     """Build and cache all tables; resumes after an interruption. Raises `Interrupted`."""
+    runtime.require_memory(foretell(None, SolveMode.FIRST, runtime).memory, "building the tables")
     positions = distance_table(load_distances(runtime))
     counts = build_large_table(runtime)
     title = "First phase of the 3x3x3: twist by flip and slice, up to symmetry"
@@ -104,6 +111,20 @@ def precompute(runtime: SearchRuntime) -> Answer[Solution]:
         details={"large_table_bytes": LARGE_SIZE, "kernel": kernel_mode(kernel)},
         tables=[Table(title, ("moves", "entries"), list(enumerate(counts))), positions],
     )
+
+
+def foretell(board: Board | None, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the tables of `board`, or of both cubes if it is None."""
+    pocket, small, large = {CACHE_NAME: POCKET_BYTES}, {SMALL_NAME: SMALL_BYTES}, {LARGE_NAME: LARGE_SIZE}
+    wanted = pocket | small | large if board is None else small if board.side == 3 else pocket
+    known = set(runtime.cache.names())
+    tables = {name: size for name, size in wanted.items() if name not in known}
+    if board is None:  # a checkpoint copies the large table
+        return Footprint(memory=SMALL_MEMORY + 2 * LARGE_SIZE, tables=tables, is_parallel=True)
+    if board.side == 2:
+        return Footprint(memory=POCKET_MEMORY, tables=tables, saves=False)
+    memory = SMALL_MEMORY + (LARGE_SIZE if LARGE_NAME in known else 0)
+    return Footprint(memory=memory, tables=tables, saves=mode is not SolveMode.FIRST, is_parallel=True)
 
 
 def turn_names(turns: Iterable[int]) -> Solution:

@@ -20,7 +20,7 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     steps,
     with_rules,
 )
-from pi_appliance.puzzles.solitaire_chess.solve import generate, hint, legal_captures, solve
+from pi_appliance.puzzles.solitaire_chess.solve import foretell, generate, hint, legal_captures, solve
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Solitaire chess"
@@ -28,7 +28,29 @@ NODE_UNIT = "captures"
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Capture", "Solution", "Square", "check", "describe",
-    "generate", "hint", "legal_captures", "notate", "parse", "parse_listing", "parse_solution", "render",
-    "render_solution", "render_svg", "solve", "steps", "with_rules",
+    "BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "RULES",
+    "TITLE",
+    "Board",
+    "Capture",
+    "Solution",
+    "Square",
+    "check",
+    "describe",
+    "foretell",
+    "generate",
+    "hint",
+    "legal_captures",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

@@ -11,7 +11,17 @@ from itertools import chain
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    GeneratedBoard,
+    Proof,
+    SolveMode,
+    Table,
+    kernel_mode,
+    pluralize,
+)
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime, find_solutions
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import (
@@ -266,6 +276,11 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     except TooManyPositions:
         return answer
     return replace(answer, count=sum(levels.level.values()), tables=[_size_table(levels), _end_table(levels)])
+
+
+def foretell(_board: Board, mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the positions up to the first check of the memory."""
+    return Footprint(memory=POSITION_BYTES * CHECKED_POSITIONS // 4, is_open=mode is not SolveMode.FIRST)
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:

@@ -14,7 +14,7 @@ from pi_appliance.puzzles.sudoku.board import (
     with_rules,
 )
 from pi_appliance.puzzles.sudoku.render import as_grid, notate, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.sudoku.solve import generate, solve
+from pi_appliance.puzzles.sudoku.solve import foretell, generate, solve
 from pi_appliance.puzzles.sudoku.techniques import hint
 
 TITLE = "Sudoku"
@@ -25,7 +25,30 @@ SOLVED_AT_ONCE = True
 NOTATION = "r4c3 is the cell in row 4, column 3. A unit is a row, a column or a box."
 
 __all__ = [
-    "BOARDS", "MANY_BOARDS", "MODES", "NODE_UNIT", "NOTATION", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board",
-    "Solution", "as_grid", "check", "describe", "generate", "hint", "notate", "parse", "parse_listing",
-    "parse_solution", "render", "render_solution", "render_svg", "solve", "steps", "with_rules",
+    "BOARDS",
+    "MANY_BOARDS",
+    "MODES",
+    "NODE_UNIT",
+    "NOTATION",
+    "RULES",
+    "SOLVED_AT_ONCE",
+    "TITLE",
+    "Board",
+    "Solution",
+    "as_grid",
+    "check",
+    "describe",
+    "foretell",
+    "generate",
+    "hint",
+    "notate",
+    "parse",
+    "parse_listing",
+    "parse_solution",
+    "render",
+    "render_solution",
+    "render_svg",
+    "solve",
+    "steps",
+    "with_rules",
 ]  # fmt: skip

@@ -14,7 +14,17 @@ from heapq import nlargest
 from itertools import chain, islice
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    GeneratedBoard,
+    Proof,
+    SolveMode,
+    Table,
+    kernel_mode,
+    pluralize,
+)
 from pi_appliance.puzzles.deductions import LEVELS, find_contradiction
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
@@ -239,6 +249,8 @@ def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runt
     return replace(answer, details={**answer.details, "solutions_at_least": count})
 
 
+SEARCH_MEMORY = 10_000_000  # bytes of one search, also by SAT
+GRID_COPIES = 4  # bytes in memory for each cell
 CHUNK_SIZE = 1000 if kernel.COMPILED else 50  # grids per task: hundredths of a second
 GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses; harder grids are searched later
 MAX_RATED = 1_000  # larger files are not rated: rating takes longer than solving
@@ -271,12 +283,18 @@ class BatchState:
         return {}, [self.solutions, self.counts, self.guesses]
 
 
+def foretell(board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
+    """Foretell the memory of the grids with their solutions."""
+    memory = SEARCH_MEMORY + GRID_COPIES * len(board.grids) * board.size**2
+    return Footprint(memory=memory, is_parallel=board.has_many_grids)
+
+
 def solve_batch(
     board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_size: int = CHUNK_SIZE
 ) -> Answer[Solution]:
     """Solve every grid; yield one solution for each that has any. Raises Interrupted."""
     total, cells = len(board.grids), board.size**2
-    runtime.require_memory(total * cells * 4, f"{total:,} grids")
+    runtime.require_memory(foretell(board, mode, runtime).memory, f"{total:,} grids")
     state, checkpoint = BatchState(), Checkpoint(runtime, "sudoku/grids", (board.size, board.grids))
     if saved := checkpoint.load():
         state.extend(*saved.buffers)
