@@ -63,13 +63,13 @@ def measure(name: str, folder: Path) -> tuple[str, ...]:
     command = [*PROGRAM, "jobs", "run", "night", "--json", "-c", str(config)]
     plan = json.loads(subprocess.run([*command, "--dry-run"], stdout=subprocess.PIPE, check=False).stdout)
     before, began, peak = process_cost.children_written(), time.perf_counter(), 0
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    while process.poll() is None:
-        peak = max(peak, process_cost.descendants_memory(process.pid))
-        time.sleep(SAMPLE_INTERVAL)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        while process.poll() is None:
+            peak = max(peak, process_cost.descendants_memory(process.pid))
+            time.sleep(SAMPLE_INTERVAL)
+        assert process.stdout
+        ended = json.load(process.stdout)
     seconds, written = time.perf_counter() - began, process_cost.children_written() - before
-    assert process.stdout
-    ended = json.load(process.stdout)
     return (
         name,
         ended["outcome"],
