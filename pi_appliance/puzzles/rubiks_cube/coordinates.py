@@ -164,7 +164,6 @@ def is_odd(order: Sequence[int]) -> bool:
 TURNS = 18
 POCKET_TURNS = 9  # of U, R and F; with the corner DBL fixed, a 2x2x2 needs no others
 TWISTS, FLIPS, SLICES, SLICE_SORTED, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
-ROW = (TWISTS + 3) // 4  # bytes of a class in the large pruning table
 PHASE2_TURNS = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
 """The turns of phase 2: all of U and D, half turns of the other faces."""
 FIRST_MIRRORED = 8  # the symmetries from here on are mirrored
@@ -304,11 +303,22 @@ def ud_edge_moves(slice_sorted: Sequence[int]) -> "tuple[array[int], array[int]]
     return table, ranks
 
 
+def symmetry_products() -> list[int]:
+    """Return the number of each symmetry followed by each other: 16 times 16."""
+    number = {tuple(faces.items()): at for at, faces in enumerate(symmetries())}
+    return [number[tuple(compose_maps(first, second).items())] for first in symmetries() for second in symmetries()]
+
+
 def inverse_symmetries() -> list[int]:
     """Return the number of the inverse of each symmetry."""
-    all_maps = symmetries()
-    identity = {face: face for face in all_maps[0]}
-    return [next(n for n, other in enumerate(all_maps) if compose_maps(faces, other) == identity) for faces in all_maps]
+    products = symmetry_products()
+    return [products[number * 16 : number * 16 + 16].index(0) for number in range(16)]
+
+
+def turn_symmetries() -> list[int]:
+    """Return each turn as seen after each of the symmetries: 16 times 18."""
+    number = {state: at for at, state in enumerate(turn_states())}
+    return [number[conjugate(state, faces)] for faces in symmetries() for state in turn_states()]
 
 
 class FlipSliceClasses(NamedTuple):

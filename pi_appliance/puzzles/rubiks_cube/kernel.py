@@ -1,8 +1,10 @@
 """Search kernels of the cube, after Kociemba, and breadth-first search of its tables; types in kernel.pxd.
 
 Phase 1 brings twist, flip and slice to 0; phase 2 needs U, D and half turns only. A turn is face * 3 + power,
-faces in the order URFDLB. A table of pairs has one byte per left * across + right; the large pruning table
-has a row of `ROW` bytes per class, two bits per twist: the distance modulo 3, or 3 for unknown.
+faces in the order URFDLB. Phase 1 sees a position as the first one of its class of flip and slice: `symmetry`
+leads from the cube to there, and `twist` and the turns are those seen there. A table of pairs has one byte per
+left * across + right. The large pruning table has one byte per class * TWISTS + twist: the distance modulo 3, plus
+3 times the number of a list that has all turns which shorten it. While it is built, it has the distances.
 """
 
 from collections.abc import MutableSequence, Sequence
@@ -11,12 +13,14 @@ DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # results of `run`
 TURNS = 18
 SLICES = 495
 TWISTS = 2187
-ROW = 547  # bytes of a class in the large pruning table
 ORDERS = 24
 PHASE2_TURN_COUNT = 10
 AXES = 3
 MAX_LENGTH = 40
 MIN_RETURN = 5  # turns to leave phase 2 and come back, unless a shorter way leads there
+SYMMETRIES = 16
+LIST = 19  # turns, and `TURNS` as the end; the first list has all turns
+UNKNOWN = 255
 
 
 class SearchTables:
@@ -25,63 +29,54 @@ class SearchTables:
     def __init__(
         self,
         move_tables: Sequence[Sequence[int]],
-        twist_symmetry: Sequence[int],
-        class_of: Sequence[int],
-        ud_ranks: Sequence[int],
+        class_tables: Sequence[Sequence[int]],
+        symmetry_tables: Sequence[Sequence[int]],
+        phase2_tables: Sequence[Sequence[int]],
         small_tables: Sequence[Sequence[int]],
         large: Sequence[int],
-        phase2_turns: Sequence[int],
+        turn_lists: Sequence[int],
     ) -> None:
-        self.twist, self.flip, self.slice, self.slice_sorted, self.corners, self.ud_edges = move_tables
-        self.twist_symmetry, self.class_of, self.ud_ranks = twist_symmetry, class_of, ud_ranks
-        self.corner_distance, self.edge_distance, self.twist_distance, self.flip_distance = small_tables
-        self.large = large
+        self.twist, self.slice_sorted, self.corners, self.ud_edges = move_tables
+        self.classes, self.class_of, self.class_slice = class_tables
+        self.twist_symmetry, self.turn_symmetry, self.inverse_turns, self.products = symmetry_tables
+        self.ud_ranks, self.phase2_turns = phase2_tables
+        self.corner_distance, self.edge_distance, self.twist_distance, self.class_distance = small_tables
+        self.large, self.turn_lists = large, turn_lists
         self.is_large = len(large) > 0
-        self.phase2_turns = phase2_turns
 
-    def apply_turn(self, start: Sequence[int], turn: int) -> tuple[int, ...]:
-        """Return the coordinates `start` after a turn."""
-        return (
-            self.twist[start[0] * TURNS + turn],
-            self.flip[start[1] * TURNS + turn],
-            self.slice_sorted[start[2] * TURNS + turn],
-            self.corners[start[3] * TURNS + turn],
-            self.slice_sorted[start[4] * TURNS + turn],
-            self.slice_sorted[start[5] * TURNS + turn],
-        )
+    def look_up(self, group: int, twist: int, before: int) -> int:
+        """Return a lower bound of the length of phase 1, plus 256 times where the turns that shorten it are listed.
 
-    def bound_after_turn(self, twist: int, flip: int, where: int, before: int) -> int:
-        """Return a lower bound of the length of phase 1; `before` is the bound one turn ago.
-
-        The large table has the distance modulo 3, and one turn changes it by at most one.
+        `before` is the bound one turn ago: the distance modulo 3 suffices, as one turn changes it by at most one.
         """
         if self.is_large:
-            code = self.class_of[flip * SLICES + where]
-            other = self.twist_symmetry[(code & 15) * TWISTS + twist]
-            rest = self.large[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3
-            return before + (rest + 31 - before) % 3 - 1
-        one = self.twist_distance[twist * SLICES + where]
-        two = self.flip_distance[flip * SLICES + where]
+            entry = self.large[group * TWISTS + twist]
+            return before + (entry + 31 - before) % 3 - 1 + entry // 3 * (LIST << 8)
+        one = self.twist_distance[twist * SLICES + self.class_slice[group]]
+        two = self.class_distance[group]
         return one if one > two else two
 
     def bound(self, twist: int, flip: int, where: int) -> int:
         """Return the same bound without a previous one: walk down the large table."""
+        code = self.class_of[flip * SLICES + where]
+        group = code >> 4
+        twist = self.twist_symmetry[(code & 15) * TWISTS + twist]
         if not self.is_large:
-            return self.bound_after_turn(twist, flip, where, 0)
-        walked = twist_after = flip_after = where_after = 0
-        while twist or flip or where:
-            code = self.class_of[flip * SLICES + where]
-            other = self.twist_symmetry[(code & 15) * TWISTS + twist]
-            less = ((self.large[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3) + 2) % 3
-            for turn in range(TURNS):
-                twist_after = self.twist[twist * TURNS + turn]
-                flip_after = self.flip[flip * TURNS + turn]
-                where_after = self.slice[where * TURNS + turn]
-                code = self.class_of[flip_after * SLICES + where_after]
-                other = self.twist_symmetry[(code & 15) * TWISTS + twist_after]
-                if self.large[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3 == less:
-                    break
-            twist, flip, where = twist_after, flip_after, where_after
+            return self.look_up(group, twist, 0)
+        walked = 0
+        entry = self.large[group * TWISTS + twist]
+        while twist or group:
+            less = (entry + 2) % 3
+            at = entry // 3 * LIST
+            code = self.classes[group * TURNS + self.turn_lists[at]]
+            after = self.twist_symmetry[(code & 15) * TWISTS + self.twist[twist * TURNS + self.turn_lists[at]]]
+            entry = self.large[(code >> 4) * TWISTS + after]
+            while entry % 3 != less:
+                at += 1
+                code = self.classes[group * TURNS + self.turn_lists[at]]
+                after = self.twist_symmetry[(code & 15) * TWISTS + self.twist[twist * TURNS + self.turn_lists[at]]]
+                entry = self.large[(code >> 4) * TWISTS + after]
+            group, twist = code >> 4, after
             walked += 1
         return walked
 
@@ -91,21 +86,25 @@ class PhaseSearch:
 
     def __init__(self, tables: SearchTables, buffers: Sequence[MutableSequence[int]]) -> None:
         self.tables = tables
-        self.twist, self.flip, self.slice, self.dist, self.next, self.path = buffers[:6]
+        self.twist, self.group, self.symmetry, self.dist, self.next, self.path = buffers[:6]
         self.slice_sorted, self.corners, self.u_edges, self.d_edges = buffers[6:]
         self.nodes = self.solution_length = self.phase2_length = 0
 
     def begin(self, start: Sequence[int], phase1_length: int, max_length: int, max_phase2: int, last_face: int) -> None:
         """Begin with the coordinates `start`, after a turn of `last_face` (99: none)."""
-        self.twist[0], self.flip[0] = start[0], start[1]
-        self.slice[0] = start[2] // ORDERS
+        tables = self.tables
+        code = tables.class_of[start[1] * SLICES + start[2] // ORDERS]
+        self.group[0], self.symmetry[0] = code >> 4, code & 15
+        self.twist[0] = tables.twist_symmetry[(code & 15) * TWISTS + start[0]]
         self.slice_sorted[0], self.corners[0], self.u_edges[0], self.d_edges[0] = start[2], start[3], start[4], start[5]
-        self.dist[0] = self.tables.bound(start[0], start[1], start[2] // ORDERS)
+        self.dist[0] = tables.bound(start[0], start[1], start[2] // ORDERS)
         self.next[0] = 0
         self.length, self.max_length, self.max_phase2, self.last = phase1_length, max_length, max_phase2, last_face
-        self.depth = self.known = 0  # known: depth up to which the coordinates of phase 2 are valid
+        self.depth = self.known_corners = self.known_edges = 0  # depths to which the coordinates of phase 2 are valid
         if self.dist[0] > phase1_length:
             self.depth = -1
+        elif self.dist[0] == phase1_length:
+            self.next[0] = tables.look_up(self.group[0], self.twist[0], self.dist[0]) >> 8
 
     def limit_length(self, max_length: int) -> None:
         """Lower the maximum length of a solution."""
@@ -117,61 +116,72 @@ class PhaseSearch:
         depth = self.depth
         length = self.length
         end = self.nodes + budget
-        while depth >= 0:
+        while depth >= 0 and self.nodes < end:
             if depth == length:
                 depth -= 1
                 if self.try_phase2():
                     self.depth = depth
                     return FOUND
                 continue
-            turn = self.next[depth]
+            turn = tables.turn_lists[self.next[depth]]
             if turn == TURNS:
                 depth -= 1
                 continue
-            face = turn // 3
+            self.next[depth] += 1
+            symmetry = self.symmetry[depth]
+            actual = tables.inverse_turns[symmetry * TURNS + turn]
+            face = actual // 3
             last = self.path[depth - 1] // 3 if depth else self.last
             if face == last or face + 3 == last:
-                self.next[depth] = face * 3 + 3
                 continue
-            if self.nodes >= end:
-                self.depth = depth
-                return LIMIT_REACHED
             self.nodes += 1
-            self.next[depth] = turn + 1
-            twist = tables.twist[self.twist[depth] * TURNS + turn]
-            flip = tables.flip[self.flip[depth] * TURNS + turn]
-            where = tables.slice[self.slice[depth] * TURNS + turn]
-            dist = tables.bound_after_turn(twist, flip, where, self.dist[depth])
+            code = tables.classes[self.group[depth] * TURNS + turn]
+            group = code >> 4
+            twist = tables.twist_symmetry[(code & 15) * TWISTS + tables.twist[self.twist[depth] * TURNS + turn]]
             left = length - depth - 1
-            if dist > left or (dist == 0 and 0 < left < MIN_RETURN):
-                continue
-            self.path[depth] = turn
-            if self.known > depth:  # noqa: PLR1730 - min is slow in plain Python
-                self.known = depth
+            seen = dist = 0
+            if left == 0:
+                if group or twist:
+                    continue
+            else:
+                seen = tables.look_up(group, twist, self.dist[depth])
+                dist = seen & 255
+                if dist > left or (dist == 0 and left < MIN_RETURN):
+                    continue
+            self.path[depth] = actual
+            if self.known_corners > depth:  # noqa: PLR1730 - min is slow in plain Python
+                self.known_corners = depth
             depth += 1
-            self.twist[depth], self.flip[depth], self.slice[depth] = twist, flip, where
-            self.dist[depth] = dist
-            self.next[depth] = 0
+            self.group[depth], self.twist[depth], self.dist[depth] = group, twist, dist
+            self.symmetry[depth] = tables.products[symmetry * SYMMETRIES + (code & 15)]
+            self.next[depth] = seen >> 8 if dist == left else 0
         self.depth = depth
-        return DONE
+        return LIMIT_REACHED if depth >= 0 else DONE
 
     def try_phase2(self) -> int:
         """Search phase 2 from the end of phase 1; return 1 if it solves the cube, else 0."""
         tables = self.tables
-        for depth in range(self.known, self.length):
+        length = self.length
+        if self.known_edges > self.known_corners:  # noqa: PLR1730
+            self.known_edges = self.known_corners
+        for depth in range(self.known_corners, length):
             turn = self.path[depth]
             self.slice_sorted[depth + 1] = tables.slice_sorted[self.slice_sorted[depth] * TURNS + turn]
             self.corners[depth + 1] = tables.corners[self.corners[depth] * TURNS + turn]
-            self.u_edges[depth + 1] = tables.slice_sorted[self.u_edges[depth] * TURNS + turn]
-            self.d_edges[depth + 1] = tables.slice_sorted[self.d_edges[depth] * TURNS + turn]
-        length = self.length
-        self.known = length
+        self.known_corners = length
         limit = self.max_length - length
         if limit > self.max_phase2:  # noqa: PLR1730
             limit = self.max_phase2
         corner, order = self.corners[length], self.slice_sorted[length] % ORDERS
-        edge = tables.ud_ranks[self.u_edges[length]] * ORDERS + self.d_edges[length] % ORDERS
         least = tables.corner_distance[corner * ORDERS + order]
+        if least > limit:
+            return 0
+        for depth in range(self.known_edges, length):
+            turn = self.path[depth]
+            self.u_edges[depth + 1] = tables.slice_sorted[self.u_edges[depth] * TURNS + turn]
+            self.d_edges[depth + 1] = tables.slice_sorted[self.d_edges[depth] * TURNS + turn]
+        self.known_edges = length
+        edge = tables.ud_ranks[self.u_edges[length]] * ORDERS + self.d_edges[length] % ORDERS
         other = tables.edge_distance[edge * ORDERS + order]
         if other > least:  # noqa: PLR1730
             least = other
@@ -211,24 +221,29 @@ class DepthSearch:
     """Search all solutions of one cube with a fixed length; `path` holds the one found.
 
     It bounds along all three axes: before the last turn, the cube is in phase 2 along the axis of that turn.
+    Each turn is chosen from the list of one axis, `guide`: the first without a turn to spare, or axis 0.
     """
 
     def __init__(
         self, tables: SearchTables, buffers: Sequence[MutableSequence[int]], axis_turns: Sequence[int]
     ) -> None:
-        """Create a search; `axis_turns` has the number of each turn as seen along each axis."""
+        """Create a search; `axis_turns` has the number of each turn as seen along each axis, and then the reverse."""
         self.tables, self.axis_turns = tables, axis_turns
-        self.twist, self.flip, self.slice, self.dist, self.next, self.path = buffers
+        self.twist, self.group, self.symmetry, self.dist, self.lists, self.next, self.guide, self.path = buffers
         self.nodes = self.depth = self.length = self.last = 0
         self.corners = self.slice_sorted = self.u_edges = self.d_edges = 0
         self.solved_u_edges = self.solved_d_edges = 0
 
     def begin(self, starts: Sequence[Sequence[int]], solved: Sequence[int], length: int, last_face: int) -> None:
         """Begin with a cube as seen along each axis; `solved` are the coordinates of the solved cube."""
+        tables = self.tables
         for axis in range(AXES):
             start = starts[axis]
-            self.twist[axis], self.flip[axis], self.slice[axis] = start[0], start[1], start[2] // ORDERS
-            self.dist[axis] = self.tables.bound(start[0], start[1], start[2] // ORDERS)
+            code = tables.class_of[start[1] * SLICES + start[2] // ORDERS]
+            self.group[axis], self.symmetry[axis] = code >> 4, code & 15
+            self.twist[axis] = tables.twist_symmetry[(code & 15) * TWISTS + start[0]]
+            self.dist[axis] = tables.bound(start[0], start[1], start[2] // ORDERS)
+            self.lists[axis] = tables.look_up(code >> 4, self.twist[axis], self.dist[axis]) >> 8
         self.slice_sorted, self.corners, self.u_edges, self.d_edges = (
             starts[0][2],
             starts[0][3],
@@ -237,9 +252,9 @@ class DepthSearch:
         )
         self.solved_u_edges, self.solved_d_edges = solved[4], solved[5]
         self.length, self.last = length, last_face
-        self.depth = self.next[0] = 0
-        if self.is_too_far(0, length):
-            self.depth = -1
+        self.depth = -1
+        if not self.is_too_far(0, length):
+            self.enter(0, length)
 
     def is_too_far(self, at: int, left: int) -> int:
         """Return 1 if the position at `at` needs more than `left` turns, else 0."""
@@ -249,54 +264,66 @@ class DepthSearch:
         # Along the axis of the last turn, the cube was in phase 2 before that turn.
         return 1 if left > 0 and one == left and two == left and three == left else 0
 
+    def enter(self, depth: int, left: int) -> None:
+        """Begin with the turns of the position at `depth`."""
+        self.depth = depth
+        self.guide[depth] = self.next[depth] = 0
+        for axis in range(AXES):
+            if self.dist[depth * AXES + axis] == left:
+                self.guide[depth] = axis
+                self.next[depth] = self.lists[depth * AXES + axis]
+                return
+
     def run(self, budget: int) -> int:
         """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED` (call it again)."""
         tables = self.tables
-        depth = self.depth
         length = self.length
         end = self.nodes + budget
-        while depth >= 0:
+        while self.depth >= 0:
+            depth = self.depth
             if depth == length:
-                depth -= 1
+                self.depth -= 1
                 if self.is_solved():
-                    self.depth = depth
                     return FOUND
                 continue
-            turn = self.next[depth]
-            if turn == TURNS:
-                depth -= 1
+            seen = tables.turn_lists[self.next[depth]]
+            if seen == TURNS:
+                self.depth -= 1
                 continue
+            if self.nodes >= end:
+                return LIMIT_REACHED
+            self.next[depth] += 1
+            here = depth * AXES
+            axis = self.guide[depth]
+            seen = tables.inverse_turns[self.symmetry[here + axis] * TURNS + seen]
+            turn = self.axis_turns[(AXES + axis) * TURNS + seen]
             face = turn // 3
             last = self.path[depth - 1] // 3 if depth else self.last
             if face == last or face + 3 == last:
-                self.next[depth] = face * 3 + 3
                 continue
-            if self.nodes >= end:
-                self.depth = depth
-                return LIMIT_REACHED
             self.nodes += 1
-            self.next[depth] = turn + 1
             left = length - depth - 1
-            here = depth * AXES
             there = here + AXES
             far = 0
             for axis in range(AXES):
-                seen = self.axis_turns[axis * TURNS + turn]
-                self.twist[there + axis] = tables.twist[self.twist[here + axis] * TURNS + seen]
-                self.flip[there + axis] = tables.flip[self.flip[here + axis] * TURNS + seen]
-                self.slice[there + axis] = tables.slice[self.slice[here + axis] * TURNS + seen]
-                far = tables.bound_after_turn(
-                    self.twist[there + axis], self.flip[there + axis], self.slice[there + axis], self.dist[here + axis]
-                )
-                self.dist[there + axis] = far
+                symmetry = self.symmetry[here + axis]
+                seen = tables.turn_symmetry[symmetry * TURNS + self.axis_turns[axis * TURNS + turn]]
+                code = tables.classes[self.group[here + axis] * TURNS + seen]
+                group = code >> 4
+                twist = tables.twist_symmetry[
+                    (code & 15) * TWISTS + tables.twist[self.twist[here + axis] * TURNS + seen]
+                ]
+                seen = tables.look_up(group, twist, self.dist[here + axis])
+                far = seen & 255
                 if far > left:
                     break
+                self.group[there + axis], self.twist[there + axis], self.dist[there + axis] = group, twist, far
+                self.symmetry[there + axis] = tables.products[symmetry * SYMMETRIES + (code & 15)]
+                self.lists[there + axis] = seen >> 8
             if far > left or self.is_too_far(there, left):
                 continue
             self.path[depth] = turn
-            depth += 1
-            self.next[depth] = 0
-        self.depth = depth
+            self.enter(depth + 1, left)
         return DONE
 
     def is_solved(self) -> int:
@@ -311,12 +338,7 @@ class DepthSearch:
         if slices or corners or u_edges != self.solved_u_edges or d_edges != self.solved_d_edges:
             return 0
         at = self.length * AXES
-        return 1 if self.twist[at] == 0 and self.flip[at] == 0 else 0
-
-
-UNKNOWN = 255
-SLICE_OFFSET = 2048 * TURNS  # the moves of slices follow those of flips
-TWIST_OFFSET = SLICE_OFFSET + SLICES * TURNS
+        return 1 if self.twist[at] == 0 and self.group[at] == 0 else 0
 
 
 def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel gets its buffers as arguments
@@ -348,100 +370,99 @@ def forward_bfs(  # noqa: PLR0913, PLR0917
     large: "memoryview[int]",
     row: int,
     depth: int,
-    raw: int,
-    moves: Sequence[int],
+    classes: Sequence[int],
+    twist_moves: Sequence[int],
     twist_symmetry: Sequence[int],
-    class_of: Sequence[int],
     symmetries: Sequence[int],
     twists: MutableSequence[int],
 ) -> int:
     """Mark the entries one turn away from entries of class `row` at `depth`; return their number.
 
-    Entries that a symmetry maps onto each other are marked together. `moves` has the tables of flip, slice
-    and twist; `twists` is work space.
+    Entries that a symmetry maps onto each other are marked together. `twists` is work space.
     """
-    flip = raw // SLICES
-    where = raw % SLICES
-    level = depth % 3
-    after = (depth + 1) % 3
-    count = 0
+    count = found = 0
     for twist in range(TWISTS):
-        if large[row * ROW + (twist >> 2)] >> ((twist & 3) * 2) & 3 == level:
+        if large[row * TWISTS + twist] == depth:
             twists[count] = twist
             count += 1
-    found = 0
     if not count:
         return found
     for turn in range(TURNS):
-        code = class_of[moves[flip * TURNS + turn] * SLICES + moves[SLICE_OFFSET + where * TURNS + turn]]
-        base = (code >> 4) * ROW
+        code = classes[row * TURNS + turn]
+        base = (code >> 4) * TWISTS
         view = (code & 15) * TWISTS
         alike = symmetries[code >> 4]
         for number in range(count):
-            twist = twist_symmetry[view + moves[TWIST_OFFSET + twists[number] * TURNS + turn]]
-            place = base + (twist >> 2)
-            shift = (twist & 3) * 2
-            if large[place] >> shift & 3 == 3:
-                large[place] = large[place] ^ (3 ^ after) << shift
-                found += 1
-                if alike != 1:
-                    found += mark_symmetric(large, base, twist, after, twist_symmetry, alike)
+            twist = twist_symmetry[view + twist_moves[twists[number] * TURNS + turn]]
+            if large[base + twist] != UNKNOWN:
+                continue
+            for symmetry in range(SYMMETRIES if alike != 1 else 1):
+                if alike >> symmetry & 1:
+                    other = base + twist_symmetry[symmetry * TWISTS + twist]
+                    if large[other] == UNKNOWN:
+                        large[other] = depth + 1
+                        found += 1
     return found
 
 
-def mark_symmetric(
-    large: "memoryview[int]", base: int, twist: int, after: int, twist_symmetry: Sequence[int], alike: int
-) -> int:
-    """Mark the images of an entry under the symmetries `alike`; return their number."""
-    found = 0
-    for symmetry in range(1, 16):
-        if alike >> symmetry & 1:
-            other = twist_symmetry[symmetry * TWISTS + twist]
-            place = base + (other >> 2)
-            shift = (other & 3) * 2
-            if large[place] >> shift & 3 == 3:
-                large[place] = large[place] ^ (3 ^ after) << shift
-                found += 1
-    return found
-
-
-def backward_bfs(  # noqa: PLR0913, PLR0917
+def backward_bfs(
     large: "memoryview[int]",
     row: int,
     depth: int,
-    raw: int,
-    moves: Sequence[int],
+    classes: Sequence[int],
+    twist_moves: Sequence[int],
     twist_symmetry: Sequence[int],
-    class_of: Sequence[int],
     twists: MutableSequence[int],
 ) -> int:
     """Mark the unknown entries of class `row` one turn away from `depth`; writes only into this row."""
-    flip = raw // SLICES
-    where = raw % SLICES
-    level = depth % 3
-    change = 3 ^ (depth + 1) % 3
-    count = 0
+    count = found = 0
     for twist in range(TWISTS):
-        if large[row * ROW + (twist >> 2)] >> ((twist & 3) * 2) & 3 == 3:
+        if large[row * TWISTS + twist] == UNKNOWN:
             twists[count] = twist
             count += 1
-    found = 0
     for turn in range(TURNS):
         if not count:
             break
-        code = class_of[moves[flip * TURNS + turn] * SLICES + moves[SLICE_OFFSET + where * TURNS + turn]]
-        base = (code >> 4) * ROW
+        code = classes[row * TURNS + turn]
+        base = (code >> 4) * TWISTS
         view = (code & 15) * TWISTS
         left = 0
         for number in range(count):
             twist = twists[number]
-            other = twist_symmetry[view + moves[TWIST_OFFSET + twist * TURNS + turn]]
-            if large[base + (other >> 2)] >> ((other & 3) * 2) & 3 == level:
-                place = row * ROW + (twist >> 2)
-                large[place] = large[place] ^ change << ((twist & 3) * 2)
+            if large[base + twist_symmetry[view + twist_moves[twist * TURNS + turn]]] == depth:
+                large[row * TWISTS + twist] = depth + 1
                 found += 1
             else:
                 twists[left] = twist
                 left += 1
         count = left
     return found
+
+
+def add_turn_lists(
+    large: "memoryview[int]",
+    row: int,
+    classes: Sequence[int],
+    twist_moves: Sequence[int],
+    twist_symmetry: Sequence[int],
+    list_of: Sequence[int],
+    masks: MutableSequence[int],
+) -> int:
+    """Replace the distances of class `row` by those modulo 3, plus 3 times the number of a list; return 0.
+
+    `list_of` has the number of the list for each set of turns that shorten phase 1; `masks` is work space. Entries
+    of other rows may be replaced already or not.
+    """
+    for twist in range(TWISTS):
+        masks[twist] = 0
+    for turn in range(TURNS):
+        code = classes[row * TURNS + turn]
+        base = (code >> 4) * TWISTS
+        view = (code & 15) * TWISTS
+        for twist in range(TWISTS):
+            other = large[base + twist_symmetry[view + twist_moves[twist * TURNS + turn]]]
+            if (large[row * TWISTS + twist] + 2 - other) % 3 == 0:
+                masks[twist] |= 1 << turn
+    for twist in range(TWISTS):
+        large[row * TWISTS + twist] = large[row * TWISTS + twist] % 3 + 3 * list_of[masks[twist]]
+    return 0

@@ -1,13 +1,13 @@
 """Move tables and pruning tables of the 3x3x3, built once and cached with a checksum.
 
-The large table of phase 1 (35 MB) takes seconds to build compiled, and minutes in plain Python.
+The large table of phase 1 (141 MB) takes seconds to build compiled, an hour in plain Python.
 """
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, permutations
+from itertools import chain, combinations, permutations
 from weakref import WeakKeyDictionary
 
 from pi_appliance.puzzles import kernel_mode
@@ -17,17 +17,18 @@ from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.runtime import Buffer, Cache, Checkpoint, SearchRuntime, load_entry, save_entry, try_to_save
 
 MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
-    f"rubiks-cube/{name}-2" for name in ("turns", "near", "wide", "wide-begun")
+    f"rubiks-cube/{name}-3" for name in ("turns", "near", "wide", "wide-begun")
 )
 CLASS_COUNT = 64_430
-LARGE_SIZE = CLASS_COUNT * c.ROW  # bytes
-SEARCH_MOVES = ("twist", "flip", "slice", "slice_sorted", "corners", "ud_edges")
+LARGE_SIZE = CLASS_COUNT * c.TWISTS  # bytes
+SEARCH_MOVES = ("twist", "slice_sorted", "corners", "ud_edges")
 """The move tables that a search reads, in the order of `SearchTables`."""
+_ROW_TABLES = ("classes", "twist", "twist_symmetry")
 _CHUNK = 4096  # entries between progress reports: hundredths of a second in plain Python
 _MAX_DISTANCE = 12  # the longest phase 1
 _BACKWARD_DEPTH = 9  # from here on few entries are unknown: search backward from those
 _ROWS_PER_TASK = 512 if kernel_mode(kernel) == "compiled" else 32
-_UNKNOWN_COUNT = bytes(sum(byte >> shift & 3 == 3 for shift in (0, 2, 4, 6)) for byte in range(256))
+_SINGLE_FACE = (1, 2, 4, 5, 7)  # bits of the turns of a list within one face; other sets have longer lists
 
 Tables = dict[str, memoryview]
 _BUILT: dict[str, Tables] = {}  # by this process; they are the same for every cache
@@ -37,11 +38,62 @@ _LOADED: WeakKeyDictionary[Cache, dict[str, Tables]] = WeakKeyDictionary()  # re
 def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTables:
     """Return the tables for a search, with the large one if it is cached. Raises `Interrupted`."""
     moves, small = load_small_tables(runtime)
-    large = load_entry(runtime.cache, LARGE_NAME) if use_large else None
-    twists, classes, ranks = (moves[name] for name in ("twist_symmetry", "class_of", "ud_ranks"))
-    search_moves, phase2_turns = [moves[name] for name in SEARCH_MOVES], array("H", c.PHASE2_TURNS)
-    large_table = large.buffers[0] if large else memoryview(b"")
-    return SearchTables(search_moves, twists, classes, ranks, small, large_table, phase2_turns)
+    large = _load_large_table(runtime) if use_large else None
+    return search_tables(SearchTables, moves, small, memoryview(b"") if large is None else large)
+
+
+def search_tables(
+    kind: Callable[..., SearchTables], moves: Tables, small: Sequence[memoryview], large: Buffer
+) -> SearchTables:
+    """Return the tables as the kernel's class `kind` takes them."""
+    return kind(
+        [moves[name] for name in SEARCH_MOVES],
+        [moves[name] for name in ("classes", "class_of", "class_slice")],
+        [moves[name] for name in ("twist_symmetry", "turn_symmetry", "inverse_turns", "products")],
+        [moves["ud_ranks"], array("H", c.PHASE2_TURNS)],
+        small,
+        large,
+        b"".join(
+            bytes((*(turn for turn in range(c.TURNS) if mask >> turn & 1), c.TURNS)).ljust(c.TURNS + 1)
+            for mask in turn_masks()
+        ),
+    )
+
+
+def _load_large_table(runtime: SearchRuntime) -> memoryview | None:
+    """Return the large table if it is cached; it is verified once."""
+    loaded = _LOADED.setdefault(runtime.cache, {})
+    if LARGE_NAME not in loaded:
+        saved = load_entry(runtime.cache, LARGE_NAME)
+        if saved is None:
+            return None
+        loaded[LARGE_NAME] = {"large": saved.buffers[0]}
+    return loaded[LARGE_NAME]["large"]
+
+
+def turn_masks() -> list[int]:
+    """Return the turns of each list of the large table, as bits; the first has all.
+
+    Nearly always one turn alone leads on, and two of different faces in most other cases. A byte
+    has room for 85 lists: those of one face, and all turns of two, three, four and six faces.
+    """
+    whole = [sum(7 << 3 * face for face in faces) for size in (6, 2, 3, 4) for faces in combinations(range(6), size)]
+    return whole + [bits << 3 * face for face in range(6) for bits in _SINGLE_FACE]
+
+
+def shortest_lists() -> bytes:
+    """Return for each set of turns (as bits) the number of the shortest list that has them all."""
+    masks = turn_masks()
+    exact = {mask: number for number, mask in enumerate(masks)}
+    whole = [sum(7 << 3 * face for face in range(6) if faces >> face & 1) for faces in range(64)]
+    touched = [sum(((bits >> 3 * face & 7) > 0) << face for face in range(3)) for bits in range(512)]
+    result = bytearray()
+    for high in range(512):
+        for low in range(512):
+            mask = high << 9 | low
+            faces = touched[high] << 3 | touched[low]
+            result.append(exact.get(mask, exact.get(whole[faces], 0)))
+    return bytes(result)
 
 
 def has_loaded_tables(runtime: SearchRuntime) -> bool:
@@ -86,7 +138,27 @@ def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
     runtime.report_progress(0.3, note)
     built["ud_edges"], built["ud_ranks"] = c.ud_edge_moves(slice_sorted)
     classes = c.flip_slice_classes(lambda part: runtime.report_progress(0.4 + 0.6 * part, note))
-    return built | {"class_of": classes.class_of, "class_first": classes.first, "class_symmetries": classes.symmetries}
+    products, turns = c.symmetry_products(), c.turn_symmetries()
+    inverse_turns = chain.from_iterable(turns[at * c.TURNS : (at + 1) * c.TURNS] for at in c.inverse_symmetries())
+    built |= {
+        "products": array("B", products),
+        "turn_symmetry": array("B", turns),
+        "inverse_turns": array("B", inverse_turns),
+    }
+    built |= {"class_of": classes.class_of, "class_first": classes.first, "class_symmetries": classes.symmetries}
+    return built | class_moves(built)
+
+
+def class_moves(moves: Mapping[str, Sequence[int]]) -> "dict[str, array[int]]":
+    """Return the class after each turn of the first position of each class, and its slice."""
+    flip, slices, class_of = moves["flip"], moves["slice"], moves["class_of"]
+    table, where = array("I"), array("H")
+    for first in moves["class_first"]:
+        one, two = first // c.SLICES * c.TURNS, first % c.SLICES * c.TURNS
+        after = zip(flip[one : one + c.TURNS], slices[two : two + c.TURNS], strict=True)
+        table.extend([class_of[other * c.SLICES + there] for other, there in after])
+        where.append(first % c.SLICES)
+    return {"classes": table, "class_slice": where}
 
 
 def _build_small_tables(moves: Tables, runtime: SearchRuntime) -> dict[str, Buffer]:
@@ -98,7 +170,13 @@ def _build_small_tables(moves: Tables, runtime: SearchRuntime) -> dict[str, Buff
         "corners": (corners, orders, c.FACTORIAL, c.ORDERS, len(c.PHASE2_TURNS)),
         "edges": (moves["ud_edges"], orders, c.FACTORIAL, c.ORDERS, len(c.PHASE2_TURNS)),
         "twists": (moves["twist"], moves["slice"], c.TWISTS, c.SLICES, c.TURNS),
-        "flips": (moves["flip"], moves["slice"], c.FLIPS, c.SLICES, c.TURNS),
+        "classes": (
+            array("H", [code >> 4 for code in moves["classes"]]),
+            array("H", bytes(2 * c.TURNS)),
+            CLASS_COUNT,
+            1,
+            c.TURNS,
+        ),
     }
     return {name: build_distance_table(*table, runtime, f"table of {name}") for name, table in tables.items()}
 
@@ -156,74 +234,95 @@ def build_large_table(runtime: SearchRuntime) -> list[int]:
 
 
 def _start_build(runtime: SearchRuntime, checkpoint: Checkpoint) -> LargeTableBuild:
+    runtime.require_memory(LARGE_SIZE, "the large table of the cube")
     large = runtime.shared_buffer(LARGE_SIZE)
     if saved := checkpoint.load():
         large[:] = saved.buffers[0]
         depth = saved.values["depth"]
+        if depth == _MAX_DISTANCE:
+            return LargeTableBuild(large, saved.values["counts"], depth, saved.values["row"])
         # Workers were ahead of `row`; their entries are not in the counts yet.
         complete = saved.values["counts"][: depth + 1]
         return LargeTableBuild(large, [*complete, _count_known(large) - sum(complete)], depth, saved.values["row"])
-    for begin in range(0, LARGE_SIZE, c.ROW * 1024):
-        end = min(begin + c.ROW * 1024, LARGE_SIZE)
+    for begin in range(0, LARGE_SIZE, c.TWISTS * 1024):
+        end = min(begin + c.TWISTS * 1024, LARGE_SIZE)
         large[begin:end] = b"\xff" * (end - begin)
-    large[0] ^= 3
+    large[0] = 0
     return LargeTableBuild(large, [1])
 
 
 def _count_known(large: "memoryview[int]") -> int:
-    """Return the number of known entries. Padding at the end of rows stays unknown."""
-    unknown = 0
-    for begin in range(0, LARGE_SIZE, c.ROW * 1024):
-        counts = bytes(large[begin : begin + c.ROW * 1024]).translate(_UNKNOWN_COUNT)
-        unknown += sum(number * counts.count(number) for number in range(1, 5))
-    return 4 * LARGE_SIZE - unknown
+    """Return the number of known entries."""
+    unknown = sum(bytes(large[at : at + c.TWISTS * 1024]).count(0xFF) for at in range(0, LARGE_SIZE, c.TWISTS * 1024))
+    return LARGE_SIZE - unknown
 
 
 def _run_levels(
     build: LargeTableBuild, moves: Tables, runtime: SearchRuntime, save_sometimes: Callable[[], None]
 ) -> None:
-    combined = array("H", [*moves["flip"], *moves["slice"], *moves["twist"]])
-    total = CLASS_COUNT * c.TWISTS
-    while build.depth < _MAX_DISTANCE:
-        if len(build.counts) == build.depth + 1:
+    """Find all distances, then the lists of turns."""
+    list_of = shortest_lists()
+    while build.depth <= _MAX_DISTANCE:
+        if len(build.counts) == build.depth + 1 <= _MAX_DISTANCE:
             build.counts.append(0)
-        if build.depth >= _BACKWARD_DEPTH:
-            results = _search_backward(build, moves, combined, runtime)
-        else:
-            results = _search_forward(build, moves, combined)
         note = f"large table, distance {build.depth + 1} of {_MAX_DISTANCE}"
+        if build.depth < _BACKWARD_DEPTH:
+            results = _search_forward(build, moves)
+        elif build.depth < _MAX_DISTANCE:
+            results = _search_backward(build, moves, runtime)
+        else:
+            note, results = "large table, lists of turns", _list_turns(build, moves, list_of, runtime)
         for rows, entries in results:
             build.row += rows
             build.counts[-1] += entries
-            runtime.report_progress(sum(build.counts) / total, note)
+            runtime.report_progress((build.depth + build.row / CLASS_COUNT) / (_MAX_DISTANCE + 1), note)
             save_sometimes()
         build.depth, build.row = build.depth + 1, 0
 
 
-def _search_forward(build: LargeTableBuild, moves: Tables, combined: "array[int]") -> Iterator[tuple[int, int]]:
+def _search_forward(build: LargeTableBuild, moves: Tables) -> Iterator[tuple[int, int]]:
     """Apply turns to the entries at the current depth; yield rows done and entries found."""
-    symmetry, classes, alike = (moves[name] for name in ("twist_symmetry", "class_of", "class_symmetries"))
-    large, depth = build.large, build.depth
+    classes, turns, symmetry, alike = (moves[name] for name in (*_ROW_TABLES, "class_symmetries"))
     twists = array("H", bytes(2 * c.TWISTS))
-    for row, first in enumerate(moves["class_first"][build.row :], build.row):
-        yield 1, kernel.forward_bfs(large, row, depth, first, combined, symmetry, classes, alike, twists)
+    for row in range(build.row, CLASS_COUNT):
+        yield 1, kernel.forward_bfs(build.large, row, build.depth, classes, turns, symmetry, alike, twists)
 
 
-def _search_backward(
-    build: LargeTableBuild, moves: Tables, combined: "array[int]", runtime: SearchRuntime
+def _search_backward(build: LargeTableBuild, moves: Tables, runtime: SearchRuntime) -> Iterator[tuple[int, int]]:
+    """Apply turns to the unknown entries."""
+    classes, turns, symmetry = (moves[name] for name in _ROW_TABLES)
+    twists, depth = array("H", bytes(2 * c.TWISTS)), build.depth
+
+    def mark_row(row: int) -> int:
+        return kernel.backward_bfs(build.large, row, depth, classes, turns, symmetry, twists)
+
+    return _map_rows(build, mark_row, runtime)
+
+
+def _list_turns(
+    build: LargeTableBuild, moves: Tables, list_of: bytes, runtime: SearchRuntime
 ) -> Iterator[tuple[int, int]]:
-    """Apply turns to the unknown entries, on all cores: each writes only into its own rows."""
-    large, depth = build.large, build.depth
-    twist_symmetry, class_of = moves["twist_symmetry"], moves["class_of"]
+    """Add the lists of turns to all entries."""
+    classes, turns, symmetry = (moves[name] for name in _ROW_TABLES)
+    masks = array("I", bytes(4 * c.TWISTS))
 
-    def search_rows(begin: int) -> tuple[int, int]:
-        twists = array("H", bytes(2 * c.TWISTS))
+    def list_row(row: int) -> int:
+        return kernel.add_turn_lists(build.large, row, classes, turns, symmetry, list_of, masks)
+
+    return _map_rows(build, list_row, runtime)
+
+
+def _map_rows(
+    build: LargeTableBuild, change: Callable[[int], int], runtime: SearchRuntime
+) -> Iterator[tuple[int, int]]:
+    """Call `change` for the remaining rows, on all cores: each writes only into its own row."""
+
+    def change_rows(begin: int) -> tuple[int, int]:
         entries = 0
         rows = range(begin, min(begin + _ROWS_PER_TASK, CLASS_COUNT))
         for row in rows:
             runtime.report_progress(None, "")
-            first = moves["class_first"][row]
-            entries += kernel.backward_bfs(large, row, depth, first, combined, twist_symmetry, class_of, twists)
+            entries += change(row)
         return len(rows), entries
 
-    yield from runtime.executor.map(search_rows, range(build.row, CLASS_COUNT, _ROWS_PER_TASK))
+    yield from runtime.executor.map(change_rows, range(build.row, CLASS_COUNT, _ROWS_PER_TASK))

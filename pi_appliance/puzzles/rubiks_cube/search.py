@@ -43,6 +43,7 @@ class PhaseSolution(NamedTuple):
 class CubeView(NamedTuple):
     """The cube as one of the searches sees it: rotated as a whole, and perhaps inverted."""
 
+    state: State
     start: Coordinates
     names: c.FaceMap  # of its faces, in the cube of the board
     is_inverse: bool
@@ -80,13 +81,11 @@ def cube_views(state: State) -> list[CubeView]:
     """Return the different views of a state: along each axis, as it is and inverted."""
     rotations = axis_rotations()
     variants = [(rotation, False) for rotation in rotations] + [(rotation, True) for rotation in rotations]
-    starts = to_coordinates(
-        c.conjugate(c.inverse(state) if is_inverse else state, rotation) for rotation, is_inverse in variants
-    )
-    views: dict[Coordinates, CubeView] = {}
-    for start, (rotation, is_inverse) in zip(starts, variants, strict=True):
+    seen = [c.conjugate(c.inverse(state) if is_inverse else state, rotation) for rotation, is_inverse in variants]
+    views: dict[State, CubeView] = {}
+    for each, start, (rotation, is_inverse) in zip(seen, to_coordinates(seen), variants, strict=True):
         names = {new: old for old, new in rotation.items()}
-        views.setdefault(start, CubeView(start, names, is_inverse))
+        views.setdefault(each, CubeView(each, start, names, is_inverse))
     return list(views.values())
 
 
@@ -209,9 +208,10 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
         for pair in pairs:
             if unit.length >= self._best_length():
                 return
-            start: tuple[int, ...] = view.start
+            state = view.state
             for turn in pair:
-                start = self._tables.apply_turn(start, turn)
+                state = c.compose(state, turn_states()[turn])
+            start = to_coordinates([state])[0] if pair else view.start
             last_face = pair[-1] // 3 if pair else NO_FACE
             max_length = self._best_length() - 1 - len(pair)
             search.begin(start, unit.length - len(pair), max_length, MAX_PHASE2, last_face)
@@ -377,9 +377,9 @@ class OptimalSearch:
             yield result
 
     def _create_search(self) -> DepthSearch:
-        buffers = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(6)]
+        buffers = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(8)]
         axis_turns = array("i")
-        for faces in self._rotations:
+        for faces in (*self._rotations, *({new: old for old, new in faces.items()} for faces in self._rotations)):
             axis_turns.extend(FACES.index(faces[FACES[turn // 3]]) * 3 + turn % 3 for turn in range(TURNS))
         return DepthSearch(self._tables, buffers, axis_turns)
 

@@ -13,6 +13,7 @@ from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import coordinates, kernel
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
+from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, PhaseSearch
 from pi_appliance.puzzles.rubiks_cube.search import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, load_entry
@@ -60,26 +61,36 @@ def test_move_tables_agree_with_turned_pieces() -> None:
 
 def test_symmetry_tables_agree_with_rotated_pieces() -> None:
     moves, _ = t.load_small_tables(cubes.runtime())
+    rng = random.Random(3)
     for state in random_states(60):
         before = c.to_coordinates([state])[0]
         code = moves["class_of"][before.flip * 495 + before.slice_sorted // 24]
         faces = coordinates.symmetries()[code & 15]
         seen = c.to_coordinates([coordinates.conjugate(state, faces)])[0]
         assert seen.flip * 495 + seen.slice_sorted // 24 == moves["class_first"][code >> 4]
+        assert moves["class_slice"][code >> 4] == seen.slice_sorted // 24
         assert moves["twist_symmetry"][(code & 15) * 2187 + before.twist] == seen.twist
+        turn = rng.randrange(18)
+        seen_turn = moves["turn_symmetry"][(code & 15) * 18 + turn]
+        assert moves["inverse_turns"][(code & 15) * 18 + seen_turn] == turn
+        after = c.to_coordinates([coordinates.compose(state, coordinates.turn_states()[turn])])[0]
+        change = moves["classes"][(code >> 4) * 18 + seen_turn]
+        assert change >> 4 == moves["class_of"][after.flip * 495 + after.slice_sorted // 24] >> 4
+        faces = coordinates.symmetries()[moves["products"][(code & 15) * 16 + (change & 15)]]
+        first = coordinates.conjugate(coordinates.compose(state, coordinates.turn_states()[turn]), faces)
+        first_slice = c.to_coordinates([first])[0]
+        assert first_slice.flip * 495 + first_slice.slice_sorted // 24 == moves["class_first"][change >> 4]
 
 
 def test_a_turn_changes_a_distance_by_at_most_one() -> None:
     moves, small = t.load_small_tables(cubes.runtime())
     rng = random.Random(1)
     for _ in range(3000):
-        twist, where = rng.randrange(2187), rng.randrange(495)
-        flip = rng.randrange(2048)
+        twist, where, group = rng.randrange(2187), rng.randrange(495), rng.randrange(t.CLASS_COUNT)
         for turn in range(18):
             there = moves["slice"][where * 18 + turn]
-            for numbers, table, name in ((twist, small[2], "twist"), (flip, small[3], "flip")):
-                other = moves[name][numbers * 18 + turn] * 495 + there
-                assert abs(table[numbers * 495 + where] - table[other]) <= 1
+            assert abs(small[2][twist * 495 + where] - small[2][moves["twist"][twist * 18 + turn] * 495 + there]) <= 1
+            assert abs(small[3][group] - small[3][moves["classes"][group * 18 + turn] >> 4]) <= 1
     assert [max(table) for table in small] == [14, 12, 9, 9]
 
 
@@ -134,9 +145,10 @@ def test_an_interrupted_large_table_is_completed() -> None:
         "it is complete at once"
     )
     assert t.LARGE_STATE_NAME not in runtime.cache.names()
-    assert sum(len(runtime.cache.load(name) or b"") for name in runtime.cache.names()) < 64 * 2**20
+    assert sum(len(runtime.cache.load(name) or b"") for name in runtime.cache.names()) < 162_000_000
     large, small = t.load_tables(runtime), t.load_tables(runtime, use_large=False)
     assert large.is_large
+    assert sorted(find_all(large, 8)) == sorted(find_all(small, 8)), "the lists leave out no turn that leads on"
     for state in random_states(50):
         for view in cube_views(state):
             start = view.start.twist, view.start.flip, view.start.slice_sorted // 24
@@ -144,6 +156,16 @@ def test_an_interrupted_large_table_is_completed() -> None:
     for line in (cubes.random_moves(random.Random(length), length) for length in range(1, 12)):
         for view in cube_views(apply_moves(line)):
             assert large.bound(view.start.twist, view.start.flip, view.start.slice_sorted // 24) <= len(line)
+
+
+def find_all(tables: t.SearchTables, length: int) -> Iterator[tuple[int, ...]]:
+    """Yield all first phases of `length` turns of a cube."""
+    view = cube_views(apply_moves(cubes.random_moves(random.Random(5), 7)))[0]
+    search = PhaseSearch(tables, search_buffers())
+    search.begin(view.start, length, 30, MAX_PHASE2, NO_FACE)
+    while (result := search.run(1000)) != DONE:
+        if result == FOUND:
+            yield tuple(search.path[: search.solution_length - search.phase2_length])
 
 
 def apply_moves(line: tuple[str, ...]) -> coordinates.State:
@@ -156,12 +178,9 @@ def apply_moves(line: tuple[str, ...]) -> coordinates.State:
 def test_plain_and_compiled_kernels_search_the_same_positions(plain_and_compiled) -> None:
     plain, compiled = plain_and_compiled("rubiks_cube/kernel")
     moves, small = t.load_small_tables(cubes.runtime())
-    turns = [moves[name] for name in t.SEARCH_MOVES]
 
     def search_phases(way: ModuleType, view: CubeView) -> Iterator[tuple[object, ...]]:
-        tables = way.SearchTables(
-            turns, moves["twist_symmetry"], moves["class_of"], moves["ud_ranks"], small, b"", array("H", c.PHASE2_TURNS)
-        )
+        tables = t.search_tables(way.SearchTables, moves, small, b"")
         search = way.PhaseSearch(tables, search_buffers())
         for length in (9, 10):
             search.begin(view.start, length, 30, MAX_PHASE2, NO_FACE)
@@ -192,15 +211,13 @@ def fill_tables(way: ModuleType) -> tuple[list[int], bytes, int]:
         way.bfs_fill(small, moves["twist"], moves["slice"], c.SLICES, 18, depth, 0, len(small)) for depth in range(4)
     ]
     large = memoryview(bytearray(b"\xff" * t.LARGE_SIZE))
-    large[0] ^= 3
-    tables = (
-        array("H", [*moves["flip"], *moves["slice"], *moves["twist"]]),
-        moves["twist_symmetry"],
-        moves["class_of"],
-    )
-    same, at = moves["class_symmetries"], array("H", bytes(2 * c.TWISTS))
-    counts += [way.forward_bfs(large, row, row % 3, moves["class_first"][row], *tables, same, at) for row in range(40)]
-    counts += [way.backward_bfs(large, row, 1, moves["class_first"][row], *tables, at) for row in range(40, 60)]
+    large[0] = 0
+    tables = [moves[name] for name in ("classes", "twist", "twist_symmetry")]
+    same, at, masks = moves["class_symmetries"], array("H", bytes(2 * c.TWISTS)), array("I", bytes(4 * c.TWISTS))
+    counts += [way.forward_bfs(large, row, row % 3, *tables, same, at) for row in range(40)]
+    counts += [way.backward_bfs(large, row, 1, *tables, at) for row in range(40, 60)]
+    for row in range(5):
+        way.add_turn_lists(large, row, *tables, t.shortest_lists(), masks)
     return counts, bytes(small), hash(bytes(large))
 
 
