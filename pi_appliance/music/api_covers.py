@@ -167,7 +167,6 @@ def make_thumbnail(data: bytes, size: int) -> bytes | None:
 
     Raises:
         Refused: it is not a valid image, or has too many pixels.
-
     """
     try:
         from PIL import Image, ImageOps  # noqa: PLC0415 - 50 ms and 6 MB, only for covers

@@ -79,7 +79,6 @@ def _parse_sources(values: Values, services: MusicServices) -> list[Source]:
         InvalidOption: one is not valid.
         UnknownName: there is no such station.
         Refused: an address is one of this machine.
-
     """
     if values["title"] and not values["uri"]:
         raise InvalidOption("'title' needs 'uri'")

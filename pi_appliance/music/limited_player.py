@@ -54,7 +54,6 @@ class RatingStore:
         Raises:
             Refused: `uri` is not valid text, as a command line argument may be.
             Unavailable: the database cannot be written.
-
         """
         try:
             uri.encode()
@@ -151,7 +150,6 @@ class PlayerPolicy:
         now: current time in UTC.
         open_store: returns the database; called when it is first needed.
         close: called when the player is closed.
-
     """
 
     volume_policy: VolumePolicy | None = None

@@ -63,11 +63,6 @@ _SOURCE_HELP = (
 )
 
 
-def _queue_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
-    settings = {"show": f"{_TEXT}:player_line", "role": Role.CONTROL, **more}
-    return Operation(command=f"music {command}", path=path, summary=summary, arguments=arguments, **settings)
-
-
 _QUEUE: Sequence[Operation] = (
     Operation(
         command="music queue",

@@ -225,7 +225,6 @@ class PlayerHub:
             reconnect: delays between attempts to connect.
             random: source of the jitter of these delays.
             clock: seconds of a monotonic clock.
-
         """
         self._plugin, self._dir, self._secrets = plugin, state_dir, secrets
         self._kind: str = plugin.kind if plugin else ""
@@ -273,7 +272,6 @@ class PlayerHub:
 
         Raises:
             Unavailable: at once, with the reason; the hub then tries to connect immediately.
-
         """
         return apply_policy(self.raw_player(), self.policy, self._count_command if by_user else lambda: None)
 
@@ -454,7 +452,6 @@ async def open_player(
 
     Raises:
         Unavailable: neither answers.
-
     """
     plugin = config.player
     if plugin is None:

@@ -77,7 +77,6 @@ class PlaybackResumer:
             sessions: alarms and other music jobs, which take precedence.
             sleep: waits that many seconds.
             clock: seconds of a monotonic clock.
-
         """
         self._hub, self._boot, self._sleep, self._clock = hub, boot, sleep, clock
         self._sessions = sessions

@@ -82,7 +82,6 @@ class RadioWatchdog:
                 once a job has stopped the music.
             sleep: waits that many seconds.
             random: source of the jitter.
-
         """
         self._hub, self._radio, self._fallback, self._sleep = hub, radio, fallback, sleep
         self._random = random or Random()  # noqa: S311 - jitter

@@ -95,7 +95,6 @@ def player_line(result: Any, _: Values) -> str:
 
     Raises:
         Unavailable: There is no player.
-
     """
     state = _player_of(result)
     parts = [_STATES[state["play"]]]

@@ -42,7 +42,6 @@ async def ring(options: Options, context: MusicContext, checkpoint: Checkpoint |
 
     Raises:
         Unavailable: Nothing can be made to sound.
-
     """
     now, fade = context.timestamp(), options.fade_time.total_seconds()
     new = Checkpoint(
@@ -84,7 +83,6 @@ class SourceList:
 
         Raises:
             UnknownName, ConfigError, Refused: The source cannot be used.
-
         """
         if not self.is_built_in(index):
             try:
@@ -111,7 +109,6 @@ class AlarmSession(MusicSession):
     Args:
         resumed: Another run started the session.
         stack: Closed when the built-in sound need not be served any more.
-
     """
 
     def __init__(
@@ -227,7 +224,6 @@ class AlarmSession(MusicSession):
 
         Returns:
             A monitor if our music plays already; None if it starts now or the alarm has ended.
-
         """
         if self._still_plays(state):
             self._monitor = PlaybackMonitor(self.now())
@@ -313,7 +309,6 @@ class AlarmSession(MusicSession):
 
         Raises:
             Unavailable: There is none.
-
         """
         index = self.checkpoint.source
         name = self._sources.label(index)
@@ -434,7 +429,6 @@ class AlarmSession(MusicSession):
 
         Raises:
             Unavailable: This machine cannot play a sound either.
-
         """
         self._player_lost_at = self.now() if self._player_lost_at is None else self._player_lost_at
         self._monitor, self.volume = None, self.new_volume()

@@ -40,7 +40,6 @@ async def announce(options: Options, context: MusicContext, checkpoint: Checkpoi
     Raises:
         Refused: The player or this machine cannot announce it.
         Unavailable: The player cannot be reached.
-
     """
     if options.text is None and options.source is None:
         raise Refused('nothing to announce; run: pi-appliance music announce "dinner is ready"')
@@ -101,7 +100,6 @@ class AnnouncementSession(MusicSession):
 
         Raises:
             Refused: None was heard.
-
         """
         if state.playback is PlaybackState.PLAYING:
             await self._fade(Fade(start=state.volume or 0, end=0, seconds=_FADE_TIME))
@@ -163,7 +161,6 @@ class AnnouncementSession(MusicSession):
 
         Raises:
             Unavailable: The player did not come back.
-
         """
         lost_at = None
         while not self.finished:

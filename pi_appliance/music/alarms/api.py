@@ -166,7 +166,6 @@ async def announce(services: MusicServices, values: Values) -> object:
         Unavailable: The player is not reached, or it is the silent one.
         Refused: The announcement failed, with the reason.
         Uncertain: It may have been heard.
-
     """
     sound, hub = {name: value for name, value in values.items() if name != "wait"}, services.daemon.hub
     service.announcement_arguments(services.appliance, **sound)

@@ -89,7 +89,6 @@ class MusicContext(JobContext):
 
         Raises:
             Unavailable: no player is configured.
-
         """
         part = self.config.player
         if part is None:

@@ -242,7 +242,6 @@ def run(options: Options, context: MusicContext) -> Result:
     Raises:
         Unavailable: The player cannot be reached.
         Refused: The player rejects it, or something is missing.
-
     """
     import asyncio  # noqa: PLC0415  # loading a configuration loads this module
 

@@ -27,7 +27,6 @@ class VolumeControl:
     Args:
         player: One without a mixer keeps its volume.
         max_volume: Returns the current limit, which may lower the volume as well.
-
     """
 
     def __init__(self, player: Player, max_volume: Callable[[], int]) -> None:
@@ -346,7 +345,6 @@ class PlaybackMonitor:
 
     Args:
         now: Seconds by the monotonic clock, as all times here.
-
     """
 
     def __init__(self, now: float) -> None:

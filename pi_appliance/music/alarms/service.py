@@ -125,7 +125,6 @@ def only_alarm(appliance: Appliance) -> str:
 
     Raises:
         Refused: There are several, or none.
-
     """
     names = [job.name for job in _require_jobs(appliance, ALARM)]
     if len(names) > 1:
@@ -138,7 +137,6 @@ def manual_job(appliance: Appliance, action: str) -> Job:
 
     Raises:
         Refused: No job has this action.
-
     """
     return min(_require_jobs(appliance, action), key=lambda job: job.schedule is not None)
 
@@ -418,7 +416,6 @@ def set_sleep_timer(
     Raises:
         Refused: No job is a sleep timer.
         InvalidOption: The arguments are not valid.
-
     """
     job = manual_job(appliance, SLEEP)
     if in_ is not None and not timedelta(0) < units.parse_duration(in_) <= _MAX_SLEEP:
@@ -499,7 +496,6 @@ def announce(
     Raises:
         Refused: No job announces.
         InvalidOption: The arguments are not valid.
-
     """
     job, arguments = announcement_arguments(appliance, text=text, source=source, volume=volume)
     return request_run(appliance, job, now, arguments, now=now)

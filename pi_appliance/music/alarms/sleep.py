@@ -47,7 +47,6 @@ async def change_volume(options: Options, context: MusicContext, checkpoint: Che
     Raises:
         Unavailable: The player cannot be reached.
         Refused: It has no mixer.
-
     """
     player = context.player()
     try:

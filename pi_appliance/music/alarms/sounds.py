@@ -31,7 +31,6 @@ class SoundServer:
     Args:
         wav: The file.
         name: Its name without extension: letters and hyphens.
-
     """
 
     def __init__(self, wav: bytes, name: str) -> None:
@@ -59,7 +58,6 @@ class SoundServer:
 
         Raises:
             OSError: The port cannot be opened.
-
         """
         if host not in self._servers:
             self._servers[host] = self._start_server(host)
@@ -131,7 +129,6 @@ async def synthesize(text: str) -> bytes:
 
     Raises:
         Refused: No speech program is installed, or it failed.
-
     """
     name = next((each for each in TTS_PROGRAMS if shutil.which(each)), None)
     if name is None:
@@ -165,7 +162,6 @@ async def play_chime(volume: int) -> None:
 
     Raises:
         Unavailable: No program could play it.
-
     """
     programs = [each for each in _PLAY_PROGRAMS if shutil.which(each[0])]
     if not programs:
@@ -192,7 +188,6 @@ async def _run_program(command: Sequence[str], timeout: float) -> int | None:
 
     Raises:
         OSError: It cannot be started.
-
     """
     process = await asyncio.create_subprocess_exec(
         *command,

@@ -47,7 +47,6 @@ class CommandFilter:
             volume there, or `None` if it is not known.
         check_address: Raises Refused for an address that the client must not use; `None`: it may
             use all. It may wait for the name service.
-
     """
 
     def __init__(

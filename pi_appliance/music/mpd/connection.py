@@ -158,7 +158,6 @@ class MpdConnection:
         Args:
             commands: the commands.
             mutation: the description for `mutate()`, if they must not be repeated.
-
         """
         replies: list[Any] = []
         while len(replies) < len(commands):

@@ -117,7 +117,6 @@ class Relay:
             gate: Asks clients for a password.
             mpd_password: The password of MPD.
             check_address: Raises Refused for an address that clients in the network must not use.
-
         """
         self._check_address = check_address
         self._hub, self._settings, self._max_clients, self._timeout = hub, settings, max_clients, greeting_timeout

@@ -96,7 +96,6 @@ def resolve_stream(url: str, *, seconds: float = 5.0, check_address: AddressChec
         Unavailable: `url` does not answer within `seconds`, or too many addresses are being
             checked.
         Refused: The answer is an error, a web page, or a playlist without a stream.
-
     """
     if not _slots.acquire(blocking=False):
         raise Unavailable(f"{_MAX_CONCURRENT} other addresses are being checked; try again in a moment")
@@ -216,7 +215,6 @@ def load_stations(path: Path | None) -> tuple[Station, ...]:
 
     Raises:
         ConfigError: With every problem of the file.
-
     """
     if path is None:
         return ()
@@ -309,7 +307,6 @@ class Stations:
         Raises:
             UnknownName: There is none.
             Refused: Several names contain it.
-
         """
         query, names = text.casefold(), [each.name for each in self.all()]
         matches = [name for name in names if name.casefold() == query] or [
@@ -347,7 +344,6 @@ class Stations:
         Raises:
             Refused: The name exists already, or the address does not answer or lead to a stream.
             Unavailable: The disk cannot be written.
-
         """
         station = _normalized(station)
         is_playlist = check and _is_playlist(station, check_address)
@@ -392,7 +388,6 @@ class Stations:
 
         Raises:
             UnknownName: No such station was removed or edited.
-
         """
         with self._edit_custom() as custom:
             removed = {_fold(each.name): each for each in self.removed()}

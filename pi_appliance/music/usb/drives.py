@@ -73,7 +73,6 @@ async def eject(name: str, usb: Usb, player: Player | None, settings: Settings) 
         UnknownName: There is no such drive.
         Refused: It is not mounted, or another program mounted it.
         Unavailable: It was not unmounted in time.
-
     """
     drives = {each.name: each.mount for each in mounted.find_drives(usb.mount_dir, settings.mount_table)}
     if name not in drives:
@@ -134,7 +133,6 @@ class UsbDrives:
         music: Returns the current connection to the player.
         settings: Paths and times.
         may_scan: Whether `run` is called, so that a drive is scanned before it is ready.
-
     """
 
     def __init__(
@@ -183,7 +181,6 @@ class UsbDrives:
         Returns:
             Whether every mounted drive has its link. Root mounts first and links then; the kernel
             reports the mount.
-
         """
         async with self._check_lock:
             usb = self._config()

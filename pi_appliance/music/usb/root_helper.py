@@ -65,7 +65,6 @@ def attach(device: str, folder: Path, paths: Paths) -> str:
     Raises:
         Ignored: It is not for the appliance.
         Refused: It cannot be mounted.
-
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*", device):
         raise Refused(f"{device!r} is not a valid device name; write one such as sda1")
@@ -205,7 +204,6 @@ def _open_folder(folder: Path) -> Iterator[int]:
 
     Raises:
         Refused: The folder cannot be opened, or an operation in the block fails.
-
     """
     number = -1
     try:
