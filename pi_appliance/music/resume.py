@@ -13,14 +13,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms.context import ActiveSessions
 from pi_appliance.music.model import CONNECTION, Mode, PlaybackState, PlayerState, Sleep, Track, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.system import files
+
+if TYPE_CHECKING:
+    from pi_appliance.music.services import ActiveSessions
 
 DEBOUNCE = 5.0  # seconds without a change before a write
 MAX_DELAY = 30.0  # seconds after which a change is written even if more changes follow
@@ -64,7 +66,7 @@ class PlaybackResumer:
         folder: Path,
         *,
         boot: str,
-        sessions: ActiveSessions | None = None,
+        sessions: "ActiveSessions | None" = None,
         sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -1,4 +1,7 @@
-"""The services of the daemon on the player: the radio watchdog, and the start of all of them."""
+"""The services of the daemon on the player: the radio watchdog, and the start of all of them.
+
+They do not disturb active sessions of music jobs.
+"""
 
 import asyncio
 import logging
@@ -9,9 +12,9 @@ from random import Random
 
 from pi_appliance.config.model import Config, Radio
 from pi_appliance.config.units import format_duration
-from pi_appliance.errors import ApplianceError, ConfigError, Refused, Uncertain, UnknownName
+from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain, UnknownName
 from pi_appliance.music import model
-from pi_appliance.music.alarms.context import ActiveSessions
+from pi_appliance.music.alarms.context import KIND, RINGING, action_of, phase_of
 from pi_appliance.music.limited_player import PlayerPolicy, VolumeLimiter
 from pi_appliance.music.model import (
     CONNECTION,
@@ -29,7 +32,9 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub, Subscription
 from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations.service import Stations, resolve_source
+from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import Store
+from pi_appliance.storage.queues import RunRequestStore
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Backoff
 
@@ -297,6 +302,47 @@ def _has_broken_off(state: PlayerState) -> bool:
     if state.playback is not PlaybackState.STOPPED or state.queue_length == 0:
         return False
     return bool(state.error) or state.track is None
+
+
+_CONTROLS_PLAYBACK = {RINGING, "announcing", "fading-out"}
+_STOPS_SOON = {"fading-out", "playing-out"}
+_STOPPING_ACTIONS = {"alarm", "sleep", "stop"}
+
+
+class ActiveSessions:
+    """The phases of the music jobs of `config`, read from the database that `store` returns."""
+
+    def __init__(self, config: Config, store: Callable[[], Database]) -> None:
+        jobs = (job for job in config.jobs.values() if job.kind == KIND)
+        self._stopping_jobs = tuple(job.name for job in jobs if action_of(job) in _STOPPING_ACTIONS)
+        self._store = store
+
+    @property
+    def alarm_ringing(self) -> bool:
+        """Whether an alarm rings, or will as soon as its run is resumed."""
+        return RINGING in self._phases()
+
+    @property
+    def stops_soon(self) -> bool:
+        """Whether a session is about to stop the music."""
+        return bool(self._phases() & _STOPS_SOON)
+
+    def generation(self) -> int | None:
+        """Return None while a job controls playback, else a number that changes when one ends."""
+        if self._phases() & _CONTROLS_PLAYBACK:
+            return None
+        marks = ", ".join("?" * len(self._stopping_jobs))
+        sql = f"SELECT max(id) AS last FROM runs WHERE job IN ({marks}) AND ended IS NOT NULL"  # noqa: S608 - marks alone
+        try:
+            return int(self._store().rows(sql, self._stopping_jobs)[0]["last"] or 0) if self._stopping_jobs else 0
+        except Unavailable:  # an unreadable history must not silence the music
+            return 0
+
+    def _phases(self) -> set[str]:
+        try:
+            return {phase_of(checkpoint.text) for checkpoint in RunRequestStore(self._store()).checkpoints()}
+        except Unavailable:
+            return set()
 
 
 _FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted

@@ -1,11 +1,11 @@
-"""The context of jobs that play music, and the active sessions, which nothing must disturb."""
+"""The context of jobs that play music, and the phases of their sessions."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.model import Job
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Unavailable
 from pi_appliance.jobs.context import JobContext
@@ -13,54 +13,13 @@ from pi_appliance.music.limited_player import PlayerPolicy, apply_policy, max_vo
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.stations import service
-from pi_appliance.storage.database import Database
-from pi_appliance.storage.queues import RunRequestStore
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
 
 KIND = "music"
 RINGING = "ringing"
-_CONTROLS_PLAYBACK = {RINGING, "announcing", "fading-out"}
-_STOPS_SOON = {"fading-out", "playing-out"}
 BLOCKS_ALARM = {RINGING, "snoozing", "fading-out", "playing-out", "changing-volume"}
 """Phases of other sessions that must end before an alarm can ring."""
-_STOPPING_ACTIONS = {"alarm", "sleep", "stop"}
-
-
-class ActiveSessions:
-    """The phases of the music jobs of `config`, read from the database that `store` returns."""
-
-    def __init__(self, config: Config, store: Callable[[], Database]) -> None:
-        jobs = (job for job in config.jobs.values() if job.kind == KIND)
-        self._stopping_jobs = tuple(job.name for job in jobs if action_of(job) in _STOPPING_ACTIONS)
-        self._store = store
-
-    @property
-    def alarm_ringing(self) -> bool:
-        """Whether an alarm rings, or will as soon as its run is resumed."""
-        return RINGING in self._phases()
-
-    @property
-    def stops_soon(self) -> bool:
-        """Whether a session is about to stop the music."""
-        return bool(self._phases() & _STOPS_SOON)
-
-    def generation(self) -> int | None:
-        """Return None while a job controls playback, else a number that changes when one ends."""
-        if self._phases() & _CONTROLS_PLAYBACK:
-            return None
-        marks = ", ".join("?" * len(self._stopping_jobs))
-        sql = f"SELECT max(id) AS last FROM runs WHERE job IN ({marks}) AND ended IS NOT NULL"  # noqa: S608 - marks alone
-        try:
-            return int(self._store().rows(sql, self._stopping_jobs)[0]["last"] or 0) if self._stopping_jobs else 0
-        except Unavailable:  # an unreadable history must not silence the music
-            return 0
-
-    def _phases(self) -> set[str]:
-        try:
-            return {phase_of(checkpoint.text) for checkpoint in RunRequestStore(self._store()).checkpoints()}
-        except Unavailable:
-            return set()
 
 
 def action_of(job: Job) -> str:
