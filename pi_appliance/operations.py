@@ -40,6 +40,8 @@ DAEMON_MODULE = "pi_appliance.daemon_operations"
 MAX_BODY = 16_384  # bytes
 PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")
 """A variable part of a path, as Starlette writes it."""
+DAY_PATTERN = r"[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+TIME_PATTERN = r"([01]\d|2[0-3]):[0-5]\d"
 
 
 class Role(StrEnum):
@@ -179,7 +181,7 @@ def duration(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
 
 def date(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
     """Return an argument that takes a day with or without a time, as text."""
-    pattern, expected = r" *\d{4}-\d\d-\d\d([T ]\d\d:\d\d)? *", 'a date such as 2027-03-28 or "2027-03-28 02:30"'
+    pattern, expected = rf" *{DAY_PATTERN}([T ]{TIME_PATTERN})? *", 'a date such as 2027-03-28 or "2027-03-28 02:30"'
     return matching(name, help, pattern, expected, **more)
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from pi_appliance.operations import (
+    DAY_PATTERN,
+    TIME_PATTERN,
     Argument,
     Operation,
     array,
@@ -20,7 +22,7 @@ from pi_appliance.operations import (
 _API = "pi_appliance.jobs.api"
 _EDITOR = "pi_appliance.jobs.api_editor"
 _TEXT = "pi_appliance.jobs.text"
-SLOT_PATTERN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|request:\d+"
+SLOT_PATTERN = rf"{DAY_PATTERN}T{TIME_PATTERN}:[0-5]\dZ|boot:[0-9a-f-]{{36}}|after:\d+(\+\d+)*|request:\d+"
 _NAME = text("name", "the job", 100, required=True, positional=True, example="daily")
 _ONE_JOB = text("job", "only this job", 100, positional=True, example="hello")
 _ENTRY = text("name", "the job", 100, required=True, positional=True, example="daily")

@@ -305,7 +305,9 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
         case AtBoot():
             nearest = clock.boot_id()
         case Cron() | Every():
-            just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
+            just_before = clock.now()
+            with contextlib.suppress(ValueError):  # not a slot, or a day like February 30
+                just_before = datetime.fromisoformat(due) - timedelta(microseconds=1)
             nearest = instants.format_slot(
                 next(instants.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
             )

@@ -47,7 +47,10 @@ _ARTIST, _ALBUM, _GENRE = (text(name, f"only this {name}", may_be_empty=False) f
 _SEARCH = text("search", "words that may be in any tags", may_be_empty=False)
 _TAGS = (_ARTIST, _ALBUM, _GENRE, _SEARCH)
 _SOURCE = (
-    replace(array(text("source", _FORMS, example="artist:Miles Davis", positional=True), 200), complete=_COMPLETE),
+    replace(
+        array(text("source", _FORMS, may_be_empty=False, example="artist:Miles Davis", positional=True), 200),
+        complete=_COMPLETE,
+    ),
     text("uri", "a file, a folder or a stream", 2000, may_be_empty=False),
     text("title", "the display name of the stream in `uri`"),
     text("playlist", "a saved playlist", may_be_empty=False),

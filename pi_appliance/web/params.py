@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pi_appliance.errors import ApplianceError, InvalidOption
+from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments
 from pi_appliance.web.security import local_target
 from pi_appliance.web.visitor import RoleRoute, require_roles
@@ -112,7 +112,7 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
                 result = await operation.load_handler()(services, values)
             else:
                 result = await operation.handler(Call(request, request.path_params, values))
-        except InvalidOption as error:  # each value is valid, but not together
+        except ConfigError as error:  # each value is valid, but not together, or not as a configuration
             raise HTTPException(422, str(error)) from None
         return result if isinstance(result, Response) else JSONResponse(result, operation.status)
 

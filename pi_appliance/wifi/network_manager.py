@@ -98,20 +98,23 @@ class Profile:
 
 
 class NetworkManager:
-    """Asks and changes NetworkManager. Every method raises Unavailable if it is not there."""
+    """Asks and changes NetworkManager.
+
+    Every method raises Unavailable if it does not answer, and Refused if it is not installed.
+    """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         # Its messages in English, and names of networks in UTF-8.
         self._environment = {**environment, "LC_ALL": "C.UTF-8"}
 
     async def find_device(self) -> str:
-        """Return the Wi-Fi device. Raises Unavailable with what to do if there is none to use."""
+        """Return the Wi-Fi device. Raises Refused with what to do if there is none to use."""
         rows = await self._rows("DEVICE,TYPE,STATE", "device", "status")
         devices = {name: state for name, kind, state in rows if kind in _WIFI_TYPES and state != "unmanaged"}
         if not devices:
-            raise Unavailable(NO_DEVICE)
+            raise Refused(NO_DEVICE)
         if set(devices.values()) == {"unavailable"} or ["disabled"] in await self._rows("WIFI", "radio"):
-            raise Unavailable(BLOCKED)
+            raise Refused(BLOCKED)
         return min(devices, key=lambda name: devices[name] == "unavailable")
 
     async def has_network(self) -> bool:
@@ -207,7 +210,7 @@ class NetworkManager:
                 "nmcli", *words, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment
             )
         except OSError:
-            raise Unavailable(NOT_INSTALLED) from None
+            raise Refused(NOT_INSTALLED) from None
         try:
             async with asyncio.timeout(timeout):
                 output, errors = await process.communicate(standard_input)

@@ -75,7 +75,7 @@ class WifiService:
                 await asyncio.gather(self._task, return_exceptions=True)
 
     async def list_networks(self, *, rescan: bool = False) -> list[Network]:
-        """Return the networks in reach. Raises Unavailable without a Wi-Fi that can be used."""
+        """Return the networks in reach. Raises Refused without a Wi-Fi that can be used."""
         device = await self._manager.find_device()
         if self.hotspot.is_open:  # nothing is found meanwhile but the hot spot itself
             return list(self.hotspot.seen)
@@ -93,9 +93,9 @@ class WifiService:
 
         Raises:
             InvalidOption: The password is missing, or cannot be one.
-            Refused: The kind of network is not offered, or another one is being joined.
+            Refused: The kind of network is not offered, another one is being joined, or there is no
+                Wi-Fi that can be used.
             UnknownName: The network is not in reach.
-            Unavailable: There is no Wi-Fi that can be used.
         """
         if self._task is not None and not self._task.done():
             raise Refused("another network is being joined; wait until that has ended")
@@ -166,7 +166,7 @@ class WifiService:
             self.last = None
 
     async def forget(self, ssid: str) -> None:
-        """Delete the stored network `ssid`. Raises UnknownName or Unavailable."""
+        """Delete the stored network `ssid`. Raises UnknownName, Refused or Unavailable."""
         profiles = await self.list_profiles()
         if not any(each.ssid == ssid for each in profiles):
             raise UnknownName("stored Wi-Fi network", ssid, [each.ssid for each in profiles])

@@ -311,7 +311,9 @@ def test_a_run_ends_normally_without_a_log(installation):
     assert "logs/lasting cannot be written" in run["summary"]
 
 
-@pytest.mark.parametrize("slot", ["", "noon", "2026-05-01 06:00", "2026-05-01T06:00:00Z\n", b"\xff"])
+@pytest.mark.parametrize(
+    "slot", ["", "noon", "2026-05-01 06:00", "2026-05-01T06:00:00Z\n", "2026-13-01T06:00:00Z", b"\xff"]
+)
 def test_an_invalid_slot_is_refused(installation, slot):
     installation.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     done = installation.run("jobs", "run", "daily", "--slot", os.fsdecode(slot))
@@ -335,6 +337,12 @@ def test_a_slot_of_another_time_is_refused_with_the_next_one(installation, due):
     assert done.returncode == 2
     assert f"no slot of daily is called '{due}'; did you mean '2026-05-02T06:00:00Z'?" in done.stderr
     assert installation.json("jobs", "history", "daily") == []
+
+
+def test_a_slot_on_a_day_that_does_not_exist_is_refused(installation):
+    installation.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
+    status, _, errors = installation.call("jobs", "run", "daily", "--slot", "2026-02-30T06:00:00Z")
+    assert (status, "no slot of daily is called '2026-02-30T06:00:00Z'" in errors) == (2, True)
 
 
 def test_a_slot_used_early_is_shown_as_used(installation):

@@ -200,7 +200,8 @@ class ListPlayer(ListLibrary):
         self.changed("playlist", "player", track=current, queue_length=len(self.tracks), queue_version=version, **gone)
 
     async def _go(self, step: int) -> None:
-        await self.play((self._place + step) % len(self.tracks))
+        if self.tracks:
+            await self.play((self._place + step) % len(self.tracks))
 
 
 _: type[Player] = ListPlayer  # whoever adds to the port adds it here

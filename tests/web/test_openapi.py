@@ -112,7 +112,7 @@ NOES = {
     ("POST", "/system/backups/{name}/restore"): 404,
     ("POST", "/system/update"): 409,  # it runs from a clone
     ("POST", "/system/update/check"): 409,
-    **{("POST", f"/system/wifi/{x}"): 503 for x in ("join", "forget")},  # there is no NetworkManager
+    **{("POST", f"/system/wifi/{x}"): 409 for x in ("join", "forget")},  # there is no NetworkManager
     ("POST", "/system/wifi/hotspot"): 409,  # the page listens on this machine only
     ("DELETE", "/devices/{device}"): 404,
     ("POST", "/invitations"): 409,  # there is no password
