@@ -72,6 +72,7 @@ class Step:
     svg: str
     placed: tuple[int, str] | None = None
     """The cell of a `Grid`, in reading order from 0, and the symbol that the step writes."""
+    also: Sequence[int] = ()  # further cells that get this symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,15 @@ class Grid:
     symbols: str  # that may be written
     clues: str  # a dot for each empty cell
     solution: str
+    optional: str = ""  # the symbol that need not be written, if any
+    row_totals: Sequence[str] = ()  # at the right of the rows, which then have numbers, and the columns letters
+    column_totals: Sequence[str] = ()
+    note: str = ""  # what a person needs to know besides, such as the fleet
+
+    def cell_name(self, number: int) -> str:
+        """Return the name of a cell, such as "row 1, column 9" or "I1"."""
+        row, column = divmod(number, self.width)
+        return f"{chr(ord('A') + column)}{row + 1}" if self.row_totals else f"row {row + 1}, column {column + 1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,11 @@ from pi_appliance.scheduling.interface import Services
 
 SCHEMAS: Mapping[str, Schema] = {
     "PuzzleGrid": object_of(
-        {**dict.fromkeys(("width", "height", "block_width", "block_height"), WHOLE), "symbols": TEXT, "clues": TEXT},
+        {
+            **dict.fromkeys(("width", "height", "block_width", "block_height"), WHOLE),
+            **dict.fromkeys(("symbols", "clues", "optional", "note"), TEXT),
+            **dict.fromkeys(("row_totals", "column_totals"), list_of(TEXT)),
+        },
         description="a board of cells into which one writes; the clues are in reading order, with dots",
     ),
     "DailyPuzzle": object_of(
@@ -76,13 +80,13 @@ def check_board(found: DailyPuzzle, filled: str) -> Progress:
     """Return how far a person has come, in words. Raises Refused."""
     if found.grid is None:
         raise Refused(f"{found.title} is not solved on the page; it has hints")
-    return daily.describe_progress(daily.check_progress(found.grid, filled))
+    return daily.describe_progress(found.grid, daily.check_progress(found.grid, filled))
 
 
 def today_json(found: DailyPuzzle) -> dict[str, object]:
     """Return a puzzle without its solution and without the texts of its hints."""
     grid = found.grid
-    names = ("width", "height", "block_width", "block_height", "symbols", "clues")
+    names = [name for name in grid.__slots__ if name != "solution"] if grid else []
     texts = {name: getattr(found, name) for name in ("id", "job", "puzzle", "title", "name", "size", "board")}
     return {
         **texts,

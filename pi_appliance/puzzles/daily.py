@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Grid, Puzzle, pluralize
+from pi_appliance.puzzles import Grid, Puzzle, Step, pluralize
 
 if TYPE_CHECKING:  # the daemon reads the puzzle of the day, but draws none
     from pi_appliance.puzzles.rendering import BoardReport
@@ -30,6 +30,7 @@ class Hint:
     text: str
     cell: int | None = None
     symbol: str = ""
+    also: Sequence[int] = ()  # further cells that get this symbol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ def daily_to_json(
     if report.solutions:
         line = report.solutions[0]
         steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first is the start
-        hints = [Hint(step.caption, *(step.placed or ())) for step in steps] if with_hints else []
+        hints = [_make_hint(step) for step in steps] if with_hints else []
         grid = puzzle.as_grid(report.board, line) if hasattr(puzzle, "as_grid") else None
     return {
         "name": report.name,
@@ -104,6 +105,11 @@ def daily_to_json(
         "notation": getattr(puzzle, "NOTATION", ""),
         "grid": asdict(grid) if grid else None,
     }
+
+
+def _make_hint(step: Step) -> Hint:
+    cell, symbol = step.placed or (None, "")
+    return Hint(step.caption, cell, symbol, step.also)
 
 
 def read_daily(result: Path) -> DailyPuzzle | None:
@@ -120,13 +126,14 @@ def read_daily(result: Path) -> DailyPuzzle | None:
 def _read(content: Mapping[str, Any], today: Mapping[str, Any], folder: Path) -> DailyPuzzle:
     name = str(today["name"])
     entry = {each["name"]: each for each in content["boards"]}[name]
+    level = (entry.get("generator") or {}).get("difficulty")
     return DailyPuzzle(
         job=content["job"],
         puzzle=content["puzzle"],
         title=content["title"],
         name=name,
         day=datetime.fromisoformat(content["started"]),
-        size=entry["size"],
+        size=f"{entry['size']}, {level}" if level else entry["size"],
         board=entry["board"],
         picture=folder / f"{Path(name).name}.svg",
         hints=[Hint(**hint) for hint in today["hints"]],
@@ -145,15 +152,17 @@ def check_progress(grid: Grid, filled: str) -> Progress:
         raise Refused(f"this board has {len(grid.clues)} cells; these are {len(filled)}")
     own = {cell: symbol.upper() for cell, symbol in enumerate(filled) if grid.clues[cell] == EMPTY}
     wrong = [cell for cell, symbol in own.items() if symbol not in (EMPTY, grid.solution[cell])]
-    return Progress(wrong, sum(symbol == EMPTY for symbol in own.values()), 0)
+    left = sum(symbol == EMPTY and grid.solution[cell] != grid.optional for cell, symbol in own.items())
+    return Progress(wrong, left, 0)
 
 
-def describe_progress(progress: Progress) -> Progress:
+def describe_progress(grid: Grid, progress: Progress) -> Progress:
     """Return `progress` with a text: how many symbols are wrong, and how many are missing."""
     if progress.solved:
         return _answer(progress, progress.seen, SOLVED)
     wrong = f"{pluralize(len(progress.wrong), 'symbol')} {'is' if len(progress.wrong) == 1 else 'are'} wrong"
-    left = f"{pluralize(progress.left, 'cell')} {'is' if progress.left == 1 else 'are'} empty"
+    noun, state = ("ship square", "missing") if grid.optional else ("cell", "empty")
+    left = f"{pluralize(progress.left, noun)} {'is' if progress.left == 1 else 'are'} {state}"
     text = f"{wrong if progress.wrong else 'No mistake so far'}; {left}."
     return _answer(progress, progress.seen, text, next(iter(progress.wrong), None))
 
@@ -176,7 +185,8 @@ def give_hint(daily: DailyPuzzle, filled: str, seen: int) -> Progress:
     if number >= len(daily.hints):
         return _answer(state, seen, "There are no more hints." if daily.hints else "There are no hints for this board.")
     hint = daily.hints[number]
-    return _answer(state, number + 1, hint.text, hint.cell)
+    open_cells = (cell for cell in (hint.cell, *hint.also) if grid and cell is not None and filled[cell] == EMPTY)
+    return _answer(state, number + 1, hint.text, next(open_cells, None))
 
 
 def _answer(state: Progress, seen: int, text: str, cell: int | None = None) -> Progress:
@@ -184,7 +194,7 @@ def _answer(state: Progress, seen: int, text: str, cell: int | None = None) -> P
 
 
 def _is_filled(hint: Hint, filled: str) -> bool:
-    return hint.cell is not None and filled[hint.cell] != EMPTY
+    return hint.cell is not None and EMPTY not in (filled[hint.cell], *(filled[cell] for cell in hint.also))
 
 
 def _first_open_step(hints: Sequence[Hint], filled: str) -> int:
@@ -201,5 +211,4 @@ def _first_open_step(hints: Sequence[Hint], filled: str) -> int:
 
 def _describe_mistake(daily: DailyPuzzle, cell: int, filled: str) -> str:
     assert daily.grid
-    row, column = divmod(cell, daily.grid.width)
-    return f"The {filled[cell].upper()} in row {row + 1}, column {column + 1} is wrong."
+    return f"The {filled[cell].upper()} in {daily.grid.cell_name(cell)} is wrong."

@@ -42,6 +42,7 @@ class Row:
 
     cells: Sequence[Cell]
     ends_block: bool  # a thick line follows below
+    total: str  # at the right
 
 
 class PuzzlePages:
@@ -111,11 +112,11 @@ def _read_cells(grid: Grid, fields: dict[str, str]) -> str:
 
 def _make_rows(grid: Grid, filled: str, wrong: Collection[int], hinted: Collection[int]) -> list[Row]:
     def make_cell(number: int) -> Cell:
-        row, column = divmod(number, grid.width)
+        column = number % grid.width
         clue = grid.clues[number].replace(".", "")
         return Cell(
             number,
-            f"row {row + 1}, column {column + 1}",
+            grid.cell_name(number),
             clue,
             "" if clue else filled[number].replace(".", ""),
             number in wrong,
@@ -127,6 +128,7 @@ def _make_rows(grid: Grid, filled: str, wrong: Collection[int], hinted: Collecti
         Row(
             [make_cell(number) for number in range(row * grid.width, (row + 1) * grid.width)],
             (row + 1) % grid.block_height == 0 and row + 1 < grid.height,
+            grid.row_totals[row] if grid.row_totals else "",
         )
         for row in range(grid.height)
     ]

@@ -13,7 +13,14 @@ import pytest
 from pi_appliance.errors import DeadlineExceeded, Refused
 from pi_appliance.operations import Role
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.daily import DailyPuzzle, check_progress, choose_board, give_hint, read_daily
+from pi_appliance.puzzles.daily import (
+    DailyPuzzle,
+    check_progress,
+    choose_board,
+    describe_progress,
+    give_hint,
+    read_daily,
+)
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rendering import BoardReport
 from pi_appliance.web.security import COOKIE
@@ -143,6 +150,49 @@ def test_a_hint_is_about_a_cell_that_is_empty(tmp_path: Path) -> None:
     assert (hint.cell, hint.left, hint.wrong) == (last, 1, [])
     row, column = divmod(last, 9)
     assert f"r{row + 1}c{column + 1} is {found.hints[hint.seen - 1].symbol}" in hint.text
+
+
+def write_bimaru(folder: Path) -> DailyPuzzle:
+    run(Options(puzzle="bimaru", boards=[Path("small")]), FakeContext(folder, job="sea", now=EARLY))
+    found = read_daily(folder / "result.json")
+    assert found
+    return found
+
+
+def test_a_bimaru_needs_only_its_ships(tmp_path: Path) -> None:
+    found = write_bimaru(tmp_path)
+    grid = found.grid
+    assert grid
+    assert (grid.row_totals, grid.column_totals) == (list("142012"), list("403012"))
+    assert (grid.note, grid.clues.count("●"), set(grid.solution)) == ("Ships: 1x3, 2x2, 3x1", 1, {"X", "~"})
+    ships = grid.solution.replace("~", ".")
+    assert check_progress(grid, ships).solved
+    one_missing = ships.replace("X", ".", 1)
+    assert describe_progress(grid, check_progress(grid, one_missing)).text == (
+        "No mistake so far; 1 ship square is missing."
+    )
+    missed = one_missing[: (cell := ships.index("X"))] + "~" + ships[cell + 1 :]
+    assert give_hint(found, missed, 0).text == f"The ~ in {grid.cell_name(cell)} is wrong."
+
+
+def test_the_hints_of_a_bimaru_are_about_squares_that_are_empty(tmp_path: Path) -> None:
+    found = write_bimaru(tmp_path)
+    assert found.grid
+    first = give_hint(found, "." * 36, 0)
+    assert "C5 is a ship of 1" in first.text
+    assert first.cell is not None
+    for ship in (cell for cell, symbol in enumerate(found.grid.solution) if symbol == "X"):
+        if found.grid.clues[ship] == ".":
+            filled = f"{found.grid.solution[:ship]}.{found.grid.solution[ship + 1 :]}"
+            assert give_hint(found, filled, 0).cell == ship
+
+
+def test_the_size_of_a_generated_board_has_its_level(tmp_path: Path) -> None:
+    context = FakeContext(tmp_path, now=EARLY)
+    run(Options(puzzle="sudoku", generate=1, rules={"difficulty": "easy"}), context)
+    found = read_daily(tmp_path / "result.json")
+    assert found
+    assert re.fullmatch(r"\d+ clues in 9x9 cells, easy", found.size)
 
 
 def test_a_mistake_comes_before_a_hint(tmp_path: Path) -> None:

@@ -19,7 +19,11 @@ pytestmark = [
     pytest.mark.slow,
 ]
 __all__ = ["browser"]  # the fixture
-JOBS = "  numbers: {kind: puzzle, with: {puzzle: sudoku}}\n  pegs: {kind: puzzle, with: {puzzle: peg-solitaire}}\n"
+JOBS = """\
+  numbers: {kind: puzzle, with: {puzzle: sudoku}}
+  pegs: {kind: puzzle, with: {puzzle: peg-solitaire}}
+  sea: {kind: puzzle, with: {puzzle: bimaru}}
+"""
 
 _COLOURS = "(each) => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
 
@@ -28,13 +32,14 @@ _COLOURS = "(each) => [getComputedStyle(each).backgroundColor, getComputedStyle(
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     with served(configuration(tmp_path, jobs=JOBS)) as result:
         reports = result.daemon.appliance.config.reports
-        for job, puzzle, board in (("numbers", "sudoku", "sample"), ("pegs", "peg-solitaire", "cross")):
+        boards = ("numbers", "sudoku", "sample"), ("pegs", "peg-solitaire", "cross"), ("sea", "bimaru", "small")
+        for job, puzzle, board in boards:
             run(Options(puzzle=puzzle, boards=[Path(board)]), FakeContext(reports / job, job=job))
         yield result
 
 
-def daily(appliance: ServedAppliance) -> DailyPuzzle:
-    found = read_daily(appliance.daemon.appliance.config.reports / "numbers" / "result.json")
+def daily(appliance: ServedAppliance, job: str = "numbers") -> DailyPuzzle:
+    found = read_daily(appliance.daemon.appliance.config.reports / job / "result.json")
     assert found
     return found
 
@@ -117,3 +122,31 @@ def test_it_is_printed_on_one_page_without_navigation(
         colours = page.locator("body").evaluate(_COLOURS)
         assert colours == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
         assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_bimaru_is_solved_on_the_phone(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
+    found = daily(appliance, "sea")
+    assert found.grid
+    with phone(browser, appliance, script=script) as page:
+        page.goto(f"{appliance.origin}/puzzles/today/bimaru")
+        if script:
+            shown, window = page.evaluate(WIDTHS)
+            assert shown <= window
+        first, *others = [cell for cell in empty_cells(page) if found.grid.solution[cell] == "X"]
+        for cell in (first, *others):
+            square = page.locator(f"[name=cell-{cell}]")
+            if script:
+                square.tap()
+                expect(square).to_have_value("~")
+                square.press("Space")
+                expect(square).to_have_value("X")
+            else:
+                square.fill("x")
+        page.get_by_role("button", name="Check").tap()
+        expect(page.locator("#said")).to_have_text("Solved. Well done!")
+        if script:
+            page.reload()
+            expect(page.locator(f"[name=cell-{first}]")).to_have_value("X")
+            page.locator(f"[name=cell-{first}]").tap()
+            expect(page.locator(f"[name=cell-{first}]")).to_have_value("")

@@ -15,7 +15,7 @@ from pi_appliance.puzzles.bimaru.board import (
 )
 from pi_appliance.puzzles.bimaru.generate import generate
 from pi_appliance.puzzles.bimaru.parse import parse
-from pi_appliance.puzzles.bimaru.render import render, render_solution, render_svg, steps
+from pi_appliance.puzzles.bimaru.render import as_grid, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.bimaru.search import count_solutions, is_unique
 from pi_appliance.puzzles.bimaru.solve import foretell, solve
 from pi_appliance.puzzles.bimaru.techniques import hint
@@ -26,33 +26,13 @@ TITLE = "Bimaru"
 NODE_UNIT = "ships"
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 SOLVED_AT_ONCE = True
+NOTATION = (
+    "X is a square of a ship, ~ is water, which need not be marked. Tap a square, or type. "
+    "Ships do not touch, not even at a corner. The numbers count the squares of ships in a row or column."
+)
 
 __all__ = [
-    "BOARDS",
-    "MODES",
-    "NODE_UNIT",
-    "RULES",
-    "SOLVED_AT_ONCE",
-    "TITLE",
-    "Board",
-    "Ship",
-    "Solution",
-    "Square",
-    "check",
-    "count_solutions",
-    "describe",
-    "foretell",
-    "generate",
-    "hint",
-    "is_unique",
-    "notate",
-    "parse",
-    "parse_listing",
-    "parse_solution",
-    "render",
-    "render_solution",
-    "render_svg",
-    "solve",
-    "steps",
-    "with_rules",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "SOLVED_AT_ONCE", "TITLE", "Board", "Ship", "Solution", "Square",
+    "as_grid", "check", "count_solutions", "describe", "foretell", "generate", "hint", "is_unique", "notate", "parse",
+    "parse_listing", "parse_solution", "render", "render_solution", "render_svg", "solve", "steps", "with_rules",
 ]  # fmt: skip

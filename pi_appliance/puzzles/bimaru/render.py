@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pi_appliance.puzzles import Step
+from pi_appliance.puzzles import Grid, Step
 from pi_appliance.puzzles.battleship.board import Square
 from pi_appliance.puzzles.bimaru.board import (
     BOTTOM,
     LEFT,
     MIDDLE,
+    PIECES,
     RIGHT,
     SHIP,
     SHIP_MARKS,
@@ -22,11 +23,13 @@ from pi_appliance.puzzles.bimaru.board import (
     format_fleet,
     notate,
 )
+from pi_appliance.puzzles.bimaru.position import iterate_bits
 from pi_appliance.puzzles.bimaru.techniques import Deduction, SolvingGrid, describe_deduction, iter_deductions
 from pi_appliance.puzzles.deductions import CONTRADICTION
 from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units
+PAGE_WATER = "~"  # on the page, where a dot is an empty cell
 LABEL_SIZE = 28  # SVG units for letters, numbers and totals
 # Class names begin with bi-, because a page may contain many pictures.
 STYLE = """\
@@ -79,6 +82,31 @@ def render_solution(board: Board, line: Solution) -> str:
     return f"{notate(board, line)}\n\n{_draw_rows(board, rows)}"
 
 
+def as_grid(board: Board, solution: Solution) -> Grid:
+    """Return the board for a page on which it is solved; water need not be written."""
+    ships = {square for ship in solution for square in ship.squares}
+    shown = str.maketrans(f"{UNKNOWN}{WATER}{PIECES}", f".{PAGE_WATER}◀▶▲▼■●")
+    row_totals, column_totals = (
+        tuple("?" if total is None else str(total) for total in totals)
+        for totals in (board.row_totals, board.column_totals)
+    )
+    return Grid(
+        width=board.width,
+        height=board.height,
+        block_width=board.width,
+        block_height=board.height,
+        symbols=PAGE_WATER + SHIP,
+        clues="".join(board.rows).translate(shown),
+        solution="".join(
+            SHIP if Square(x, y) in ships else PAGE_WATER for y in range(board.height) for x in range(board.width)
+        ),
+        optional=PAGE_WATER,
+        row_totals=row_totals,
+        column_totals=column_totals,
+        note=f"Ships: {_group_fleet(board)}",
+    )
+
+
 def render_svg(board: Board) -> str:
     """Draw the board as one self-contained SVG picture."""
     return _draw_picture(SolvingGrid(board), f"Bimaru: ships {_group_fleet(board)}", _Shades())
@@ -96,7 +124,10 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
     for deduction in iter_deductions(grid, line):
         if deduction.technique == CONTRADICTION:
             return
-        yield Step(describe_deduction(deduction), _draw_deduction(grid, deduction))
+        # Only the ships of a step have to be written on the page, if it finds any.
+        squares, symbol = (deduction.ships, SHIP) if deduction.ships else (deduction.water, PAGE_WATER)
+        first, *also = iterate_bits(squares)
+        yield Step(describe_deduction(deduction), _draw_deduction(grid, deduction), (first, symbol), also)
 
 
 def draw_contradiction(grid: SolvingGrid, deduction: Deduction) -> str:

@@ -16,7 +16,13 @@ from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, T
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard
 from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
-from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter, count_placements, foretell_memory
+from pi_appliance.puzzles.peg_solitaire.count import (
+    CLASS_MEMORY,
+    CountResult,
+    SolutionCounter,
+    count_placements,
+    foretell_memory,
+)
 from pi_appliance.puzzles.peg_solitaire.fewest import POSITION_SHARE, MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
@@ -193,7 +199,8 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
             runtime.require_memory(memory, "this count")
         except Refused:  # the solutions are listed without their number
             memory = 0
-    memory = max(memory, dead) if mode is SolveMode.ALL else memory
+        # The count ends after `BUDGET` positions, of which the last level has less than half.
+        memory = max(min(memory, CLASS_MEMORY * BUDGET // 2), dead)
     return Footprint(memory=memory, is_open=board.all_positions, is_parallel=True)
 
 

@@ -75,7 +75,7 @@ def generate(
                 "tries": attempt,
                 "solution": solution,
             }
-            return GeneratedBoard(replace(board, grids=(grid,), known_solutions=()), details)
+            return GeneratedBoard(replace(board, grids=(grid,), known_solutions=(), difficulty="", clues=None), details)
     wanted = f"a {board.difficulty} grid".replace("  ", " ")
     wanted += f" of {pluralize(board.clues, 'clue')}" if board.clues is not None else ""
     raise Refused(f"{wanted} was not found in {max_tries} tries; ask for another level, more clues or another seed")

@@ -1,4 +1,4 @@
-// The puzzle of the day: arrows move, hints and checks need no reload, and what one writes stays on this device.
+// The puzzle of the day: arrows move, a tap or the space bar changes a mark, hints and checks need no reload, and what one writes stays on this device.
 
 import { followState } from "./events.js";
 
@@ -6,15 +6,17 @@ const form = document.getElementById("puzzle");
 const grid = form.querySelector("table.grid");
 const said = document.getElementById("said");
 const inputs = [...form.querySelectorAll(".grid input")];
-const cells = [...form.querySelectorAll(".grid td")];
+const cells = [...form.querySelectorAll(".grid td:not(.label)")];
 const width = Number(grid?.dataset.width ?? 0);
 const { puzzle } = form.dataset;
+const marks = grid?.dataset.cycle ? ["", ...grid.dataset.cycle] : []; // that a tap writes one after the other
 const STORED = "puzzle:"; // one entry for each puzzle: the board and its symbols
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 followState();
 document.getElementById("print").addEventListener("click", () => print());
 if (grid) restore();
+if (marks.length) inputs.forEach((each) => (each.inputMode = "none")); // a tap needs no keyboard
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -29,12 +31,19 @@ form.addEventListener("input", ({ target }) => {
   if (!inputs.includes(target)) return;
   const symbol = target.value.toUpperCase();
   target.value = symbol && grid.dataset.symbols.includes(symbol) ? symbol : "";
-  target.removeAttribute("aria-invalid");
-  store();
+  changed(target);
   if (target.value && inputs.every((each) => each.value)) ask("check");
 });
 
+form.addEventListener("click", ({ target }) => {
+  if (inputs.includes(target)) change(target);
+});
+
 form.addEventListener("keydown", (event) => {
+  if (event.key === " " && marks.length && inputs.includes(event.target)) {
+    event.preventDefault();
+    return change(event.target);
+  }
   const move = MOVES[event.key];
   if (!move || !inputs.includes(event.target)) return;
   event.preventDefault();
@@ -48,6 +57,22 @@ form.addEventListener("keydown", (event) => {
     if (next) return next.focus();
   }
 });
+
+function change(input) {
+  if (!marks.length) return;
+  input.value = marks[(marks.indexOf(input.value) + 1) % marks.length];
+  changed(input);
+}
+
+function changed(input) {
+  input.removeAttribute("aria-invalid");
+  show(input);
+  store();
+}
+
+function show(input) {
+  if (marks.length) input.closest("td").dataset.symbol = input.value;
+}
 
 const filled = () => cells.map((cell) => cell.querySelector("input")?.value || ".").join("");
 
@@ -101,6 +126,8 @@ function restore() {
   if (stored?.board !== form.elements.board.value || inputs.some((each) => each.value)) return;
   cells.forEach((cell, number) => {
     const input = cell.querySelector("input");
-    if (input && stored.filled[number] !== ".") input.value = stored.filled[number] ?? "";
+    if (!input || stored.filled[number] === ".") return;
+    input.value = stored.filled[number] ?? "";
+    show(input);
   });
 }
