@@ -92,7 +92,7 @@ sed -i 's|/opt/pi-appliance/current/|/usr/lib/pi-appliance/|g' "$site"/pi_applia
 units=$root/usr/lib/systemd/system
 mkdir -p "$units" "$root/usr/lib/udev/rules.d" "$root/usr/share/polkit-1/rules.d"
 # Not those that compile kernels and update the program: this package and apt do that.
-for name in pi-appliance.service pi-appliance-failure@.service $usb_units $sound_units; do
+for name in pi-appliance.service pi-appliance-failure@.service $usb_units $sound_units $cluster_units; do
     cp "$site/pi_appliance/units/$name" "$units"
 done
 cp "$site/pi_appliance/units/${usb_rule##*/}" "$root/usr/lib/udev/rules.d"

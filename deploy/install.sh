@@ -61,6 +61,9 @@ build_release() {
     }
     "$python" -m venv "$folder"
     [ -n "$root" ] || export PI_APPLIANCE_KERNELS=later
+    for member in "$root$home"/current/lib/python3*/site-packages/distributed; do
+        [ ! -d "$member" ] || extras="${extras%]},cluster]" # the owner added it to the release before
+    done
     with_pip "$folder" "$what$extras" || {
         with_pip "$folder" "$what" || die "the release could not be built, see above. $online"
         with_each_extra "$folder"
@@ -145,11 +148,12 @@ TEXT
 start_service() {
     systemctl daemon-reload
     systemctl enable --quiet pi-appliance.service pi-appliance-usb.service pi-appliance-usb.path
-    systemctl enable --quiet --now pi-appliance-update.path pi-appliance-sound.path
+    systemctl enable --quiet --now pi-appliance-update.path pi-appliance-sound.path pi-appliance-cluster.path
     watch_usb_drives
     systemctl reset-failed pi-appliance.service 2>/dev/null || true # forget crashes of the previous release
     # Type=notify: this waits until the daemon is ready or has failed.
     if systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service; then
+        systemctl try-restart --no-block pi-appliance-cluster.service # all machines run the same release
         systemctl enable --quiet pi-appliance-kernels.service
         systemctl start --no-block pi-appliance-kernels.service
         return
@@ -253,7 +257,7 @@ keep_to_the_user
 place "$clone/systemd/pi-appliance-failure@.service" "$failure_unit" 644
 place "$clone/systemd/pi-appliance.service" "$unit" 644
 place "$clone/systemd/pi-appliance-kernels.service" "$kernels_unit" 644
-for name in $usb_units $sound_units $update_units; do
+for name in $usb_units $sound_units $cluster_units $update_units; do
     place "$clone/systemd/$name" "${unit%/*}/$name" 644
 done
 place "$clone/systemd/${usb_rule##*/}" "$usb_rule" 644
@@ -263,7 +267,7 @@ place "$clone/systemd/${network_rule##*/}" "$network_rule" 644
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
 {
     printf '%s\n' "$command" "$unit" "$failure_unit" "$kernels_unit" "$usb_rule" "$power_rule" "$network_rule" "$cron"
-    printf "${unit%/*}/%s\n" $usb_units $sound_units $update_units
+    printf "${unit%/*}/%s\n" $usb_units $sound_units $cluster_units $update_units
 } >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644
 

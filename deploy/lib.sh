@@ -153,6 +153,7 @@ with_each_extra() {
         with_pip "$1" "pi-appliance[$extra]" && continue
         case $extra in
             backup) use='secrets in backups' ;;
+            cluster) use='work on several machines' ;;
             discovery) use='being found by phones' ;;
             mastodon) use='posts on Mastodon' ;;
             mqtt) use=MQTT ;;

@@ -11,6 +11,7 @@ kernels_unit=/etc/systemd/system/pi-appliance-kernels.service
 update_units='pi-appliance-update.service pi-appliance-update.path' # in the folder of the unit
 usb_units='pi-appliance-usb@.service pi-appliance-usb.service pi-appliance-usb.path' # in the folder of the unit
 sound_units='pi-appliance-sound.service pi-appliance-sound.path' # likewise
+cluster_units='pi-appliance-cluster.service pi-appliance-cluster.path' # likewise
 usb_rule=/etc/udev/rules.d/85-pi-appliance-usb.rules
 power_rule=/etc/polkit-1/rules.d/10-pi-appliance-power.rules # used if polkit is installed
 network_rule=/etc/polkit-1/rules.d/10-pi-appliance-network.rules # likewise, with NetworkManager

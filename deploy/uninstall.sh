@@ -39,6 +39,8 @@ if [ -z "$root" ]; then
     if [ -z "$dry" ] && [ -e "$unit" ] && [ -d /run/systemd/system ]; then
         systemctl disable --quiet --now pi-appliance.service
         systemctl disable --quiet --now pi-appliance-kernels.service pi-appliance-update.path pi-appliance-sound.path 2>/dev/null || true
+        systemctl disable --quiet --now pi-appliance-cluster.path 2>/dev/null || true
+        systemctl stop pi-appliance-cluster.service 2>/dev/null || true
         systemctl disable --quiet --now pi-appliance-usb.path pi-appliance-usb.service 2>/dev/null || true
         systemctl stop 'pi-appliance-usb@*.service' # unmounts the drives
     fi

@@ -20,6 +20,8 @@ from pi_appliance.access.api import AccessServices
 from pi_appliance.access.authenticator import AccessDaemon
 from pi_appliance.access.pages import AccessPages
 from pi_appliance.access.setup_code import SetupFile
+from pi_appliance.cluster.api import SCHEMAS as CLUSTER_SCHEMAS
+from pi_appliance.cluster.api import JoinEndpoint
 from pi_appliance.config import secrets
 from pi_appliance.diagnostics.api import HealthEndpoint, MetricsEndpoint
 from pi_appliance.errors import (
@@ -83,6 +85,7 @@ SCHEMAS: Mapping[str, Schema] = {
     **SETTINGS_SCHEMAS,
     **MACHINE_SCHEMAS,
     **WIFI_SCHEMAS,
+    **CLUSTER_SCHEMAS,
 }
 """The schemas of all results, by their names."""
 
@@ -194,6 +197,7 @@ def build(
         *JobFormPages(services, pages).routes(),
         *TriggerPages(services, pages).routes(),
         *WebhookEndpoint(services, monotonic).routes(),
+        *JoinEndpoint(services).routes(),
         *PostPages(services, pages).routes(),
         *PuzzlePages(services, pages).routes(),
         *MusicPages(services, pages, covers).routes(),

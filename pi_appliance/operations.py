@@ -20,6 +20,7 @@ from pi_appliance.errors import InvalidOption, suggest
 MODULES = {
     "devices": ("pi_appliance.access.operations",),
     "config": ("pi_appliance.settings.operations",),
+    "cluster": ("pi_appliance.cluster.operations",),
     "jobs": ("pi_appliance.jobs.operations", "pi_appliance.triggers.operations"),
     "tweets": ("pi_appliance.posting.operations",),
     "networks": ("pi_appliance.posting.operations",),

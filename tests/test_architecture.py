@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
-FEATURES = {"posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
+FEATURES = {"cluster", "posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
 SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),
@@ -118,6 +118,8 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
+    "cryptography": {"cluster.certificates", "maintenance.encryption"},
+    "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.push"},
     "httpx": {"system.http"},
@@ -130,7 +132,7 @@ LIBRARIES = {
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
     "yaml": {"config.editing", "config.binding"},
-    "zeroconf": {"discovery"},
+    "zeroconf": {"cluster.discovery", "discovery"},
 }
 
 

@@ -14,6 +14,7 @@ from pi_appliance import __version__
 
 COMMANDS = {
     "backup": ("pi_appliance.backup_cli", "Write database and state to an archive."),
+    "cluster": ("pi_appliance.cluster_cli", "Let several machines work on the same puzzle."),
     "config": ("pi_appliance.config_cli", "Check, describe and start a configuration."),
     "devices": ("pi_appliance.access.operations", "List, invite and sign out devices."),
     "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and show how to fix problems."),

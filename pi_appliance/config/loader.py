@@ -148,7 +148,7 @@ def _checked_sections(config: Config | None) -> Iterator[tuple[str, Any]]:
     if config is not None:
         yield from (("web", config.web), ("mpd-proxy", config.mpd_proxy), ("retention", config.retention))
         yield from (("volume", config.volume), ("radio", config.radio), ("mqtt", config.mqtt))
-        yield ("hotspot", config.hotspot)
+        yield from (("hotspot", config.hotspot), ("cluster", config.cluster))
 
 
 def _plugin_options(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
+from pi_appliance.config.cluster import ClusterConfig
 from pi_appliance.config.triggers import Mqtt, Triggers
 from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
 from pi_appliance.scheduling.schedule import Chance, Schedule
@@ -394,6 +395,7 @@ class Config:
         Hotspot | None, "a Wi-Fi of its own that opens whenever the machine has no network; without it, there is none"
     ] = None
     mqtt: Annotated[Mqtt | None, "the MQTT broker, for triggers and Home Assistant"] = None
+    cluster: Annotated[ClusterConfig | None, "the machines that help with puzzles; without it, there are none"] = None
     networks: Annotated[Mapping[str, PluginConfig], "where posts go, by a name of your own"] = field(
         default_factory=dict
     )

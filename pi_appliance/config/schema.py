@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.binding import is_in_yaml, yaml_key
+from pi_appliance.config.cluster import ClusterConfig
 from pi_appliance.config.model import (
     BackupFolder,
     CatchUp,
@@ -112,6 +113,7 @@ def markdown_tables() -> str:
         *(
             ("retention", Retention),
             ("mqtt", Mqtt),
+            ("cluster", ClusterConfig),
             ("backup", BackupFolder),
             ("updates", Updates),
             ("notify", Notify),

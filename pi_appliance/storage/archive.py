@@ -37,8 +37,9 @@ from pi_appliance.storage.database import (
 from pi_appliance.system import clock, files
 from pi_appliance.system.archives import unpack_files
 
-# A restored list of devices would sign in those that were signed out since.
-_LEFT_OUT = {FOLDER, "locks", "logs", "reports", "devices.json", files.WAKEUP_FILE}
+# A restored list of devices would sign in those that were signed out since. Whoever has the keys of
+# a cluster may run programs on its machines.
+_LEFT_OUT = {FOLDER, "cluster", "locks", "logs", "reports", "devices.json", files.WAKEUP_FILE}
 """Files and folders of the state directory that are not part of an archive."""
 ABOUT = "about.json"
 """The file of an archive with its version and its date."""

@@ -54,6 +54,14 @@ def _addresses_of(host: str) -> set[ipaddress.IPv4Address | ipaddress.IPv6Addres
     return {ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in answers}
 
 
+def address_towards(host: str, port: int) -> str:
+    """Return the address of this machine on the way to `host`; nothing is sent. Raises OSError."""
+    family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as sock:
+        sock.connect(place)
+        return str(sock.getsockname()[0])
+
+
 def has_route() -> bool:
     """Return whether this machine has a way to other networks."""
     return bool(_default_route_address())

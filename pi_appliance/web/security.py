@@ -49,7 +49,8 @@ def address_of(request: HTTPConnection) -> str:
 
 METRICS = "/metrics"
 _BASIC_CHALLENGE = {"WWW-Authenticate": 'Basic realm="pi-appliance", charset="UTF-8"'}
-_PUBLIC_PATHS = ("/health", "/sign-in")
+CLUSTER_JOIN = "/cluster/join"
+_PUBLIC_PATHS = ("/health", "/sign-in", CLUSTER_JOIN)  # the last needs a one-time code
 HOOKS = "/hooks/"  # their secret takes the place of a sign-in
 _PUBLIC_FOLDERS = ("/static/", "/join/", HOOKS)
 SETUP = "/setup"

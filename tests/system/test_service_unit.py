@@ -18,13 +18,14 @@ UNIT = UNITS / "pi-appliance.service"
 FAILURE = UNITS / "pi-appliance-failure@.service"
 USB = [UNITS / f"pi-appliance-usb{more}" for more in (".service", "@.service", ".path")]
 SOUND = [UNITS / f"pi-appliance-sound{more}" for more in (".service", ".path")]
+CLUSTER = [UNITS / f"pi-appliance-cluster{more}" for more in (".service", ".path")]
 RULES = UNITS / "85-pi-appliance-usb.rules"
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 
 
 @needs_systemd
-@pytest.mark.parametrize("source", [UNIT, FAILURE, *USB, *SOUND], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("source", [UNIT, FAILURE, *USB, *SOUND, *CLUSTER], ids=lambda unit: unit.name)
 def test_systemd_accepts_every_unit(tmp_path: Path, source: Path) -> None:
     text = re.sub(r"^(Exec\w+)=(.*\\\n)*.*", r"\1=/bin/true", source.read_text(), flags=re.MULTILINE)
     unit = tmp_path / source.name.replace("@", "@a-unit")  # the programs it starts are not installed here
@@ -35,7 +36,7 @@ def test_systemd_accepts_every_unit(tmp_path: Path, source: Path) -> None:
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", [UNIT, FAILURE, SOUND[0]], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", [UNIT, FAILURE, SOUND[0], CLUSTER[0]], ids=lambda unit: unit.name)
 def test_the_exposure_of_a_unit_is_at_most_two_of_ten(unit: Path) -> None:
     asked = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],

@@ -1,0 +1,1 @@
+"""The cluster: several machines that work on the same search, by Dask's scheduler and workers."""

@@ -1,0 +1,204 @@
+"""What the daemon does in a process of its own, because the libraries would stay in its memory.
+
+python -m pi_appliance.cluster.tasks TASK < arguments.json > result.json
+"""
+
+import asyncio
+import json
+import platform
+import socket
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pi_appliance import __version__, errors
+from pi_appliance.cluster import certificates, discovery, join_code
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.jobs.cluster_client import MemberFolder, Membership, open_client
+from pi_appliance.system import network
+
+JOIN_PATH = "/cluster/join"
+PAGE_PORT = 8080
+_TIMEOUT = 120.0  # seconds
+_REQUEST_TIMEOUT = 20.0  # seconds; the first machine starts Python to sign
+_MAX_ANSWER = 65_536  # bytes
+
+
+async def run_task(name: str, **arguments: object) -> Any:
+    """Run a task in a process of its own and return its result. Raises the error of the task."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", __name__, name),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            output, problems = await process.communicate(json.dumps(arguments).encode())
+    except TimeoutError:
+        raise Unavailable("the cluster did not answer in time") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        lines = problems.decode(errors="replace").splitlines()
+        raise Refused(f"the cluster could not be used: {lines[-1] if lines else process.returncode}")
+    answer = json.loads(output)
+    if "error" in answer:
+        raise getattr(errors, answer["error"])(answer["message"])
+    return answer["result"]
+
+
+def create(state: str, port: int) -> None:
+    """Make this machine the first of a new cluster."""
+    folder = MemberFolder(Path(state))
+    certificates.create_authority(folder, network.host_name())
+    folder.save(Membership(f"tls://127.0.0.1:{port}", is_first=True, port=port))
+
+
+def sign(state: str, request: str) -> dict[str, str]:
+    """Return the certificate of a new member, with that of the authority."""
+    folder = MemberFolder(Path(state))
+    return {"certificate": certificates.sign_request(folder, request), "authority": folder.authority.read_text("utf-8")}
+
+
+def join(state: str, code: str, address: str) -> str:
+    """Join the cluster of the machine that made the code; return the address of its scheduler."""
+    folder, secret = MemberFolder(Path(state)), join_code.parse_code(code)
+    pages = [_split_address(address)] if address else discovery.find_pages()
+    if not pages:
+        raise Unavailable("no other appliance was found in this network; name the first machine by --address")
+    message = json.dumps(
+        {
+            "host": network.host_name(),
+            "release": __version__,
+            "python": python_version(),
+            "request": certificates.create_request(folder, network.host_name()),
+        }
+    )
+    problems = list[str]()
+    for host, port in pages:
+        try:
+            answer = _ask(host, port, secret, message)
+        except ApplianceError as error:
+            problems.append(str(error))
+            continue
+        folder.write(folder.authority, answer["authority"].encode())
+        folder.write(folder.certificate, answer["certificate"].encode())
+        scheduler = f"tls://{_stable_name(host, answer['host'])}:{answer['port']}"
+        folder.save(Membership(scheduler, is_first=False, port=answer["port"]))
+        return scheduler
+    folder.clear()
+    raise Refused("; ".join(dict.fromkeys(problems)))
+
+
+def python_version() -> str:
+    """Return the version that has to be the same on all members, because objects are pickled."""
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def _split_address(address: str) -> tuple[str, int]:
+    host, _, port = address.removeprefix("http://").rstrip("/").partition(":")
+    if not host or not (port or "80").isdigit():
+        raise Refused(f"{address} is not an address; write it as 192.168.1.20 or kitchen.local:8080")
+    return host, int(port or PAGE_PORT)
+
+
+def _ask(host: str, port: int, secret: bytes, message: str) -> dict[str, Any]:
+    """Send the request for a certificate. Raises Refused unless the answer has the right proof."""
+    where, proof = f"http://{host}:{port}", join_code.prove_request(secret, message)
+    request = urllib.request.Request(  # noqa: S310 - the address begins with http
+        where + JOIN_PATH,
+        json.dumps({"message": message, "proof": proof}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is in the same network
+    try:
+        with opener.open(request, timeout=_REQUEST_TIMEOUT) as response:
+            envelope = json.loads(response.read(_MAX_ANSWER))
+    except urllib.error.HTTPError as error:
+        raise Refused(f"{where} refused: {_reason(error)}") from None
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"{where} cannot be reached: {getattr(error, 'reason', error)}") from None
+    expected = join_code.prove_answer(secret, proof, str(envelope.get("message")))
+    answer = join_code.open_message(envelope, expected)
+    if answer is None:
+        raise Refused(f"{where} does not know the code, so it is not the machine that made it")
+    return answer
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read(_MAX_ANSWER))["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"status {error.code}"
+
+
+def _stable_name(host: str, name: str) -> str:
+    """Return the mDNS name of a host if it leads there: an address may change."""
+    try:
+        here = {each[4][0] for each in socket.getaddrinfo(host, None, socket.AF_INET)}
+        there = {each[4][0] for each in socket.getaddrinfo(name, None, socket.AF_INET)}
+    except OSError:
+        return host
+    return name if here & there and not any(str(each).startswith("127.") for each in there) else host
+
+
+def status(state: str, scheduler: str) -> dict[str, Any]:
+    """Return the workers of the cluster and their current work."""
+    client = open_client(scheduler, MemberFolder(Path(state)), timeout=5.0)
+    try:
+        found: dict[str, Any] = client.run_on_scheduler(_describe)
+        versions = client.run(_worker_version, on_error="return")
+    except (OSError, TimeoutError) as error:
+        raise Unavailable(f"the scheduler {scheduler} does not answer: {error}") from None
+    finally:
+        client.close(timeout=5.0)
+    for each in found["workers"]:
+        version = versions.get(each["address"])
+        each["version"] = version if isinstance(version, str) else ""
+    return found
+
+
+def _worker_version() -> str:
+    from pi_appliance import __version__ as version  # noqa: PLC0415 - that of the worker
+
+    return version
+
+
+def _describe(dask_scheduler: Any) -> dict[str, Any]:
+    """Describe the state of the scheduler, in whose process this runs."""
+    workers = [
+        {
+            "name": str(each.name),
+            "address": each.address,
+            "cores": each.nthreads,
+            "memory": each.metrics.get("memory", 0),
+            "memory_limit": each.memory_limit,
+            "work": len(each.processing),
+        }
+        for each in dask_scheduler.workers.values()
+    ]
+    waiting = len(dask_scheduler.unrunnable) + len(getattr(dask_scheduler, "queued", ()))
+    return {"workers": sorted(workers, key=lambda each: str(each["name"])), "waiting": waiting}
+
+
+TASKS: Mapping[str, Callable[..., object]] = {"create": create, "sign": sign, "join": join, "status": status}
+
+
+def main(name: str) -> None:
+    """Run one task."""
+    try:
+        answer: dict[str, object] = {"result": TASKS[name](**json.load(sys.stdin))}
+    except ApplianceError as error:
+        answer = {"error": type(error).__name__, "message": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

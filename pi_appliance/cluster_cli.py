@@ -1,0 +1,64 @@
+"""pi-appliance cluster run: the process of a member, which a unit or a person starts."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from pi_appliance.cli.terminal import local_config_option
+from pi_appliance.cluster.member import run_at_low_priority, run_member
+from pi_appliance.config.loader import load_config
+from pi_appliance.errors import Refused
+from pi_appliance.jobs.cluster_client import MemberFolder
+from pi_appliance.puzzles import kernels
+
+_KERNEL_INTERVAL = 5.0  # seconds
+
+
+@click.group("cluster")
+def cluster() -> None:
+    """Hold the command that is more than an operation."""
+
+
+@cluster.command("run", short_help="Run the scheduler or the workers of this machine.")
+@click.option("--cores", type=click.IntRange(1, 256), help="Run this many workers. Default: one for each core.")
+@local_config_option
+def run(cores: int | None, config: Path) -> None:
+    """Work for the cluster in the foreground until Ctrl-C or SIGTERM, or until this machine leaves.
+
+    The service does this by itself: pi-appliance-cluster.service starts when this machine is a
+    member. Everything else on the machine comes first.
+
+    \b
+    Exit status:
+      0   it was stopped, or this machine left the cluster
+      1   this machine is in no cluster, or distributed is not installed
+      2   the configuration is wrong
+    """
+    folder = MemberFolder(load_config(config).state_dir)
+    if folder.membership() is None:
+        raise Refused("this machine is in no cluster; run: pi-appliance cluster start, or cluster join")
+    run_at_low_priority()
+    _wait_for_kernels()
+    asyncio.run(_run_until_signal(folder, cores or len(os.sched_getaffinity(0))))
+
+
+def _wait_for_kernels() -> None:
+    """Wait while kernels are compiled: a worker keeps the form that it imports first."""
+    if kernels.is_compiling():
+        click.echo("waiting until the kernels of the puzzles are compiled")
+        while kernels.is_compiling():
+            time.sleep(_KERNEL_INTERVAL)
+    plain = [name for name, state in kernels.kernel_states() if state != "compiled"]
+    if plain:
+        click.echo(f"not compiled, so slower here: {', '.join(plain)}")
+
+
+async def _run_until_signal(folder: MemberFolder, cores: int) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(kind, stop.set)
+    await run_member(folder, cores, click.echo, stop)

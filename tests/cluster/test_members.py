@@ -1,0 +1,165 @@
+"""Two real appliances with Dask's own scheduler and workers, which speak TLS on loopback."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.cluster import tasks
+from pi_appliance.errors import Refused
+from pi_appliance.jobs import cluster_client
+from pi_appliance.jobs.cluster_client import MemberFolder
+from tests.installation import PROGRAM, Installation, wait_until
+from tests.test_daemon import up
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # those of Dask and its event loop
+]
+
+PAGE = "web: {{host: 0.0.0.0, port: {port}}}\ndiscovery: false"
+SUDOKUS = "puzzle:\n  kind: puzzle\n  with: {puzzle: sudoku}"
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@contextmanager
+def member(installation: Installation) -> Iterator["subprocess.Popen[str]"]:
+    """Run the scheduler or the worker of a machine for the block."""
+    words = [*PROGRAM, "cluster", "run", "--cores", "1", "--config", str(installation.config)]
+    # Not a copy of a running Python: Dask starts workers that import the program again.
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        output, _ = process.communicate(timeout=60)
+        assert "Traceback" not in output, output
+
+
+@dataclass
+class Pair:
+    """Two machines of a cluster."""
+
+    first: Installation
+    second: Installation
+    scheduler: str
+
+    def workers(self, at: Installation) -> list[dict[str, Any]]:
+        """Return the workers that `at` sees."""
+        found: list[dict[str, Any]] = at.json("cluster", "status")["workers"]
+        return found
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Let one machine start a cluster, and another one join it, by their commands."""
+    machines = [Installation(tmp_path_factory.mktemp(name)) for name in ("first", "second")]
+    first, second = machines
+    page, port = free_port(), free_port()
+    for each, own_page in zip(machines, (page, free_port()), strict=True):
+        each.write(SUDOKUS, PAGE.format(port=own_page))
+        secrets = each.folder / "secrets.env"
+        secrets.write_text("WEB_PASSWORD=correct horse battery\n")
+        secrets.chmod(0o600)
+    with ExitStack() as stack:
+        stack.enter_context(up(first))
+        stack.enter_context(up(second))
+        started = first.json("cluster", "start", "--port", str(port))
+        joined = second.run("cluster", "join", started["code"], "--address", f"127.0.0.1:{page}")
+        assert joined.stdout == f"joined: the scheduler is tls://127.0.0.1:{port}\n", joined.stderr
+        stack.enter_context(member(first))
+        stack.enter_context(member(second))
+        result = Pair(first, second, f"tls://127.0.0.1:{port}")
+        wait_until(lambda: len(result.workers(first)) == 2)
+        yield result
+
+
+def test_the_status_names_scheduler_workers_cores_memory_and_work(pair):
+    status = pair.second.json("cluster", "status")
+    assert (status["scheduler"], status["is_first"], status["problem"]) == (pair.scheduler, False, "")
+    assert [each["cores"] for each in status["workers"]] == [1, 1]
+    assert len({each["name"] for each in status["workers"]}) == 2, "machines of the same name are told apart"
+    assert all(each["memory_limit"] > each["memory"] > 0 and each["work"] == 0 for each in status["workers"])
+    shown = pair.first.run("cluster", "status").stdout
+    assert f"the scheduler: {pair.scheduler}, on this machine\n2 workers with 2 cores; 0 tasks wait\n" in shown
+
+
+def test_the_section_is_written_into_both_files(pair):
+    for each in (pair.first, pair.second):
+        assert f'cluster:\n  scheduler: "{pair.scheduler}"' in each.config.read_text()
+
+
+def test_the_scheduler_takes_no_connection_without_tls(pair):
+    with pytest.raises(OSError, match=r"(?s).*"):
+        distributed.Client(pair.scheduler.replace("tls:", "tcp:"), timeout=3, set_as_default=False)
+
+
+def test_a_worker_with_a_certificate_of_another_cluster_is_refused(pair, tmp_path):
+    tasks.create(str(tmp_path), 1)  # a cluster of its own
+    foreign = MemberFolder(tmp_path)
+    with pytest.raises(Refused, match="cannot be reached"):
+        cluster_client.open_client(pair.scheduler, foreign, timeout=3)
+    program = [
+        *(Path(distributed.__file__).parents[4] / "bin" / "dask", "worker", pair.scheduler),
+        *("--tls-ca-file", MemberFolder(pair.first.state).authority),
+        *("--tls-cert", foreign.certificate, "--tls-key", foreign.key),
+        *("--no-nanny", "--no-dashboard", "--death-timeout", "4"),
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+    assert "Registered to" not in ended.stderr
+    assert len(pair.workers(pair.first)) == 2
+
+
+def test_a_machine_without_its_certificate_is_told_so(pair, tmp_path):
+    with pytest.raises(Refused, match=r"authority\.pem is missing, so the cluster does not let this machine in"):
+        cluster_client.open_client(pair.scheduler, MemberFolder(tmp_path))
+
+
+def test_a_worker_that_is_killed_comes_back(pair):
+    with cluster_client.connect(_config(pair.second)) as cluster:
+        assert cluster.executor is not None
+        import os  # noqa: PLC0415 - sent to the workers
+
+        process = cluster.executor.submit(os.getpid).result(timeout=30)
+        os.kill(process, 9)
+        assert cluster.executor.submit(sum, [1, 2]).result(timeout=60) == 3
+    wait_until(lambda: len(pair.workers(pair.first)) == 2)
+
+
+def _config(machine: Installation) -> Any:
+    from pi_appliance.config.loader import load_config  # noqa: PLC0415
+
+    return load_config(machine.config)
+
+
+def test_a_machine_leaves(tmp_path):
+    machine = Installation(tmp_path)
+    machine.write(SUDOKUS, PAGE.format(port=free_port()))
+    (tmp_path / "secrets.env").write_text("WEB_PASSWORD=correct horse battery\n")
+    (tmp_path / "secrets.env").chmod(0o600)
+    with up(machine):
+        machine.json("cluster", "start", "--port", str(free_port()))
+        with member(machine) as process:
+            wait_until(lambda: machine.json("cluster", "status")["workers"])
+            assert machine.run("cluster", "leave").stdout == "this machine is in no cluster\n"
+            assert process.wait(timeout=60) == 0
+        assert "cluster:" not in machine.config.read_text()
+        assert list((machine.state / "cluster").iterdir()) == []
+        assert machine.json("cluster", "status")["scheduler"] == ""
+    alone = machine.run("cluster", "run")
+    assert (alone.returncode, alone.stderr) == (
+        1,
+        "pi-appliance: this machine is in no cluster; run: pi-appliance cluster start, or cluster join\n",
+    )
