@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -42,7 +42,7 @@ from pi_appliance.system import files
 from pi_appliance.system.clock import Backoff
 
 if TYPE_CHECKING:
-    from pi_appliance.music.usb.drives import UsbDrive
+    from pi_appliance.music.usb.drives import UsbDrives
 
 Upstream = Path | tuple[str, int]
 FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
@@ -87,16 +87,6 @@ def music_values(hub: Music, after: PlayerState | None = None) -> dict[str, Any]
     }
 
 
-class UsbDriveService(Protocol):
-    """The USB drives with music."""
-
-    def all(self) -> Sequence["UsbDrive"]:
-        """Return every drive, by name. Raises UsbNotConfigured without a folder for them."""
-
-    async def eject(self, name: str) -> "UsbDrive":
-        """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError."""
-
-
 class MusicDaemon(RunningDaemon, Protocol):
     """The daemon with its player and its USB drives."""
 
@@ -105,7 +95,7 @@ class MusicDaemon(RunningDaemon, Protocol):
         """The player."""
 
     @property
-    def usb_drives(self) -> UsbDriveService:
+    def usb_drives(self) -> "UsbDrives":
         """The USB drives."""
 
 

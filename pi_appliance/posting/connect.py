@@ -24,8 +24,8 @@ from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, missing, of
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.jobs.reports import latest_report
-from pi_appliance.posting.model import Network, Post, PostLimits, PostStore, SentPost
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.model import Network, Post, PostLimits, SentPost
+from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.storage.model import Report
 from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd
@@ -153,7 +153,7 @@ class PostingContext(JobContext):
     """The context of a run that may post."""
 
     @cached_property
-    def posts(self) -> PostStore:
+    def posts(self) -> JobPostStore:
         """The posts of this job."""
         installation = hashlib.sha256(b"installation" + self.parameters.secret).hexdigest()[:8]
         return PostDatabase(self.store).for_job(self.job, self.run_id, self.clock, installation)

@@ -1,6 +1,6 @@
 """Protocols of posting: networks, their limits, the login prompt, and the store of posts."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -214,60 +214,3 @@ class Prompt(Protocol):
 
     def ask(self, question: str, *, secret: bool = False) -> str:
         """Return the answer to `question`, stripped. A `secret` answer is not echoed."""
-
-
-class PostStore(Protocol):
-    """The posts of one job. Every change is on the disk before the method returns."""
-
-    installation: str
-    """Identifies this appliance among others that post to the same account."""
-
-    def posts_for_slot(self, slot: str) -> list[PostRecord]:
-        """Return the posts of `slot`, ordered by network and part."""
-
-    def pending_posts(self) -> list[PostRecord]:
-        """Return the posts that still have to be sent or searched, of any slot, oldest first."""
-
-    def create_posts(
-        self, slot: str, posts: Mapping[str, Sequence[Post]], *, expires_at: datetime, line: str = ""
-    ) -> list[PostRecord]:
-        """Record the posts of `slot` for each network and the use of `line` in one transaction."""
-
-    def thread_of(self, record: PostRecord) -> list[PostRecord]:
-        """Return every part of the thread of `record`, first part first."""
-
-    def load_post(self, record: PostRecord) -> Post:
-        """Return the post of `record` with its pictures."""
-
-    def update_state(
-        self,
-        record: PostRecord,
-        state: PostState,
-        reason: str = "",
-        *,
-        remote: SentPost | None = None,
-        cost: Decimal = Decimal(0),
-        delay: timedelta = timedelta(0),
-    ) -> PostRecord:
-        """Return `record` in `state`, with `cost` added and the next attempt after `delay`."""
-
-    def add_cost(self, record: PostRecord, cost: Decimal) -> None:
-        """Add `cost` to the spending of the month without changing `record`."""
-
-    def known_posts(self, network: str) -> Mapping[str, str]:
-        """Return the newest posts on `network` that are accounted for, of all jobs: text by id."""
-
-    def month_spend(self, network: str) -> Decimal:
-        """Return the spending on `network` in this calendar month, by all jobs."""
-
-    def waits_until(self, network: str) -> datetime | None:
-        """Return until when `network` has asked for no more requests, of any job."""
-
-    def wait_for_network(self, network: str, until: datetime) -> None:
-        """Record that `network` has asked for no more requests before `until`."""
-
-    def used_lines(self) -> UsedLines:
-        """Return the lines that the job has used."""
-
-    def resendable_posts(self) -> list[PostRecord]:
-        """Return the posts that a network did not take, newest first, unless posted since."""

@@ -30,11 +30,10 @@ from pi_appliance.posting.model import (
     PostLimits,
     PostRecord,
     PostState,
-    PostStore,
     SentPost,
 )
 from pi_appliance.posting.networks import CHECK_ACCOUNT
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Result, Trigger
 from pi_appliance.system import clock
@@ -88,7 +87,7 @@ class PostSender:
 
     def __init__(
         self,
-        store: PostStore,
+        store: JobPostStore,
         connect: Callable[[str], Network],
         clock: Callable[[], datetime],
         *,

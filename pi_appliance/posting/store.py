@@ -279,7 +279,10 @@ class PostDatabase:
 
 @auto_repair
 class JobPostStore:
-    """The posts of one job, for one run: implements `PostStore`."""
+    """The posts of one job, for one run. Every change is on the disk before the method returns.
+
+    `installation` identifies this appliance among others that post to the same account.
+    """
 
     def __init__(
         self, store: Database, job: str, run: int, clock: Callable[[], datetime], installation: str = ""

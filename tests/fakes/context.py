@@ -17,8 +17,8 @@ from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.connect import PostingContext
-from pi_appliance.posting.model import Network, PostLimits, PostStore
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.model import Network, PostLimits
+from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.puzzles.puzzle_job import PuzzleContext
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
@@ -60,7 +60,7 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
         return self.now + self.duration if self.timeline is None else self.timeline.wall
 
     @cached_property
-    def posts(self) -> PostStore:
+    def posts(self) -> JobPostStore:
         """A real ledger in its own file."""
         store = Store(files.make_directory(self.folder) / "ledger.db")
         weakref.finalize(self, store.close)

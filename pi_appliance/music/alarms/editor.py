@@ -1,23 +1,26 @@
 """The fields of an alarm that can be edited, and their change in the configuration file.
 
 An alarm is a job of kind music. Only fields that differ are written, so that an entry in another
-form, such as a cron expression, stays as its owner wrote it.
+form, such as a cron expression, stays as its owner wrote it. `missing_sources` checks the file.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from pi_appliance.config import editing, loader, units
+from pi_appliance.config.binding import Tree
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.model import Config, Job
 from pi_appliance.config.units import EVERY_DAY, Days
-from pi_appliance.errors import InvalidOption, UnknownName
+from pi_appliance.errors import ApplianceError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.jobs.editor import copy_job, edit_file, new_name, remove_job, require_version
 from pi_appliance.music.alarms.context import is_alarm
 from pi_appliance.music.alarms.music_job import Action, Options
-from pi_appliance.music.model import describe_text
+from pi_appliance.music.model import SavedPlaylist, Station, describe_text, parse_source
+from pi_appliance.music.player_hub import open_player
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.explanation import describe_days, describe_times
 from pi_appliance.scheduling.schedule import group_days, parse_days, weekly_times
@@ -25,6 +28,7 @@ from pi_appliance.scheduling.schedule import group_days, parse_days, weekly_time
 RESERVED_NAMES = ("new", "off", "on", "once", "skip", "snooze", "stop", "unskip")
 """Parts of paths of the page and the API."""
 _DEFAULTS = Options(action=Action.ALARM)
+_PLAYER_TIMEOUT = 3.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,3 +235,50 @@ def _changed_schedule(written: object, before: AlarmSettings, times: tuple[str, 
         if days != EVERY_DAY:
             schedule["days"] = group_days(days)
     return schedule
+
+
+def missing_sources(
+    tree: Tree, config: Config, secrets: Mapping[str, str], stations: Sequence[Station]
+) -> Iterator[Problem]:
+    """Yield a warning for each source that an alarm would pass over.
+
+    The playlists are those of the player, which is asked if an alarm names one. While it does not
+    answer, nothing is said about them.
+    """
+    wanted = [
+        (("jobs", name, "with", "play"), text)
+        for name, job in config.jobs.items()
+        if isinstance(job.options, Options) and job.options.action is Action.ALARM
+        for text in job.options.play or ()
+    ]
+    sources = list[tuple[tuple[str, ...], SavedPlaylist]]()
+    for where, text in wanted:
+        try:
+            source = parse_source(text, stations)
+        except UnknownName as error:
+            yield tree.problem(where, f"no station is called {error.name!r}", suggest(error.name, error.known))
+        else:
+            sources += [(where, source)] if isinstance(source, SavedPlaylist) else []
+    saved = _saved_playlists(config, secrets) if sources else None
+    if saved is None:
+        return
+    for place, playlist in sources:
+        if playlist.playlist not in saved:
+            wrong = f"the player has no playlist {playlist.playlist!r}"
+            yield tree.problem(place, wrong, suggest(playlist.playlist, saved))
+
+
+def _saved_playlists(config: Config, secrets: Mapping[str, str]) -> Sequence[str] | None:
+    """Return their names, or None without an answer."""
+
+    async def ask() -> Sequence[str]:
+        player = await open_player(config, secrets, notify=lambda _: None)
+        try:
+            return [each.name for each in await player.list_playlists()]
+        finally:
+            await player.close()
+
+    try:
+        return asyncio.run(asyncio.wait_for(ask(), _PLAYER_TIMEOUT))
+    except (ApplianceError, TimeoutError):
+        return None
