@@ -265,19 +265,13 @@ async def set_output(services: MusicServices, values: Values) -> Any:
     return await list_outputs(services, values)
 
 
-async def enable_output(services: MusicServices, values: Values) -> Any:
-    """Enable an output by its name or number."""
-    return await _switch_output(services, values["output"], enabled=True)
-
-
-async def disable_output(services: MusicServices, values: Values) -> Any:
-    """Disable an output by its name or number."""
-    return await _switch_output(services, values["output"], enabled=False)
-
-
-async def _switch_output(services: MusicServices, name: str, *, enabled: bool) -> Any:
-    output = _find_output(await (await player_of(services)).list_outputs(), name)
+async def _switch_output(services: MusicServices, values: Values, *, enabled: bool) -> Any:
+    output = _find_output(await (await player_of(services)).list_outputs(), values["output"])
     return await set_output(services, {"id": output.id, "on": enabled})
+
+
+enable_output = partial(_switch_output, enabled=True)
+disable_output = partial(_switch_output, enabled=False)
 
 
 def _find_output(known: Sequence[Output], name: str) -> Output:
@@ -363,14 +357,16 @@ async def _require_partition(player: Player, name: str) -> None:
 # Ratings
 
 
-async def like(services: MusicServices, values: Values) -> Any:
-    """Make a track a favourite."""
-    return await _change_rating(services, values, favourite=True)
+async def _change_rating(services: MusicServices, values: Values, **change: Any) -> Any:
+    player = await player_of(services)
+    track = Track(uri=values["uri"]) if values["uri"] else await find_track(player, values["track"])
+    rating = replace((await player.ratings([track.uri])).get(track.uri, TrackRating()), **change)
+    await player.set_rating(track.uri, rating)
+    return {"track": track_values(track), "rating": rating.rating, "favourite": rating.favourite}
 
 
-async def unlike(services: MusicServices, values: Values) -> Any:
-    """Remove a track from the favourites."""
-    return await _change_rating(services, values, favourite=False)
+like = partial(_change_rating, favourite=True)
+unlike = partial(_change_rating, favourite=False)
 
 
 async def rate(services: MusicServices, values: Values) -> Any:
@@ -382,11 +378,3 @@ async def ratings(services: MusicServices, values: Values) -> Any:
     """Return the ratings of tracks by their URIs."""
     known = await (await player_of(services)).ratings(values["uri"])
     return {uri: {"rating": each.rating, "favourite": each.favourite} for uri, each in known.items()}
-
-
-async def _change_rating(services: MusicServices, values: Values, **change: Any) -> Any:
-    player = await player_of(services)
-    track = Track(uri=values["uri"]) if values["uri"] else await find_track(player, values["track"])
-    rating = replace((await player.ratings([track.uri])).get(track.uri, TrackRating()), **change)
-    await player.set_rating(track.uri, rating)
-    return {"track": track_values(track), "rating": rating.rating, "favourite": rating.favourite}

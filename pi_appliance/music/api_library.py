@@ -189,34 +189,20 @@ async def browse(services: MusicServices, values: Values) -> Any:
     return page_values(entries, entry_values)
 
 
-async def artists(services: MusicServices, values: Values) -> Any:
-    """Return artists."""
-    return await _list(services, EntryType.ARTIST, values)
+async def _list(services: MusicServices, values: Values, *, kind: EntryType) -> Any:
+    player = await player_of(services)
+    return page_values(await player.list_library(kind, _filter(values), values["start"], values["count"]), entry_values)
 
 
-async def albums(services: MusicServices, values: Values) -> Any:
-    """Return albums."""
-    return await _list(services, EntryType.ALBUM, values)
-
-
-async def genres(services: MusicServices, values: Values) -> Any:
-    """Return genres."""
-    return await _list(services, EntryType.GENRE, values)
-
-
-async def tracks(services: MusicServices, values: Values) -> Any:
-    """Return tracks."""
-    return await _list(services, EntryType.TRACK, values)
+artists = partial(_list, kind=EntryType.ARTIST)
+albums = partial(_list, kind=EntryType.ALBUM)
+genres = partial(_list, kind=EntryType.GENRE)
+tracks = partial(_list, kind=EntryType.TRACK)
 
 
 async def search(services: MusicServices, values: Values) -> Any:
     """Return the tracks that have words in their tags."""
-    return await _list(services, EntryType.TRACK, {**values, "search": values["words"]})
-
-
-async def _list(services: MusicServices, kind: EntryType, values: Values) -> Any:
-    player = await player_of(services)
-    return page_values(await player.list_library(kind, _filter(values), values["start"], values["count"]), entry_values)
+    return await tracks(services, {**values, "search": values["words"]})
 
 
 def _filter(values: Values) -> LibraryFilter:

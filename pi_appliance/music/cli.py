@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import AsyncIterator, Callable, Collection
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
@@ -25,7 +25,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Unavailable
 from pi_appliance.music import text
-from pi_appliance.music.model import PlaybackState, PlayerState, player_values
+from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, player_values
 from pi_appliance.music.operations_library import OPERATIONS
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations import operations as stations
@@ -153,7 +153,6 @@ def complete_station(prefix: str) -> list[str]:
     return [name for name in names if name.casefold().startswith(prefix.casefold())]
 
 
-CONNECTION = "connection"  # among the changes: the player is connected, or connected again
 _FIRST_DELAY, _MAX_DELAY = timedelta(seconds=0.25), timedelta(seconds=2)  # between attempts to connect
 # Names for users of MPD's subsystems.
 _SUBSYSTEMS = {
@@ -169,22 +168,6 @@ _SUBSYSTEMS = {
 }
 
 
-class View(Protocol):
-    """A way to show changes."""
-
-    def show_change(self, names: Collection[str], state: PlayerState) -> None:
-        """Show which subsystems changed, and the state after it."""
-
-    def show_loss(self, reason: str) -> None:
-        """Show that the player is lost."""
-
-    def tick(self) -> None:
-        """Show that a second has passed."""
-
-    def close(self) -> None:
-        """Leave the terminal in order."""
-
-
 class LineView:
     """One line of text for each change."""
 
@@ -197,10 +180,10 @@ class LineView:
         click.echo(_loss(reason))
 
     def tick(self) -> None:
-        """Do nothing."""
+        """Show that a second has passed."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Leave the terminal in order."""
 
 
 class JsonView(LineView):
@@ -215,7 +198,7 @@ class JsonView(LineView):
         click.echo(json.dumps({"lost": reason}))
 
 
-class TerminalView:
+class TerminalView(LineView):
     """One line on a terminal, redrawn in place; the elapsed time runs."""
 
     def __init__(self) -> None:
@@ -248,7 +231,7 @@ class TerminalView:
         click.echo()
 
 
-def run(settings: Config, view: View) -> None:
+def run(settings: Config, view: LineView) -> None:
     """Show each change of the player until Ctrl-C.
 
     Raises Unavailable if it is not reached at the start, Refused.
@@ -266,7 +249,7 @@ def run(settings: Config, view: View) -> None:
     asyncio.run(follow_and_tick())
 
 
-async def _tick(view: View) -> None:
+async def _tick(view: LineView) -> None:
     import asyncio  # noqa: PLC0415 - not needed to print the help
 
     while True:
@@ -274,7 +257,7 @@ async def _tick(view: View) -> None:
         view.tick()
 
 
-async def _follow(settings: Config, view: View) -> None:
+async def _follow(settings: Config, view: LineView) -> None:
     import asyncio  # noqa: PLC0415 - not needed to print the help
 
     from pi_appliance.music.player_hub import open_player  # noqa: PLC0415 - as above

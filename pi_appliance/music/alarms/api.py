@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.errors import Refused, Unavailable, Uncertain
@@ -75,19 +76,13 @@ async def remove(services: MusicServices, values: Values) -> object:
     return await list_alarms(services, {})
 
 
-async def switch_on(services: MusicServices, values: Values) -> object:
-    """Switch an alarm on."""
-    return await _switch(services, values, True)
-
-
-async def switch_off(services: MusicServices, values: Values) -> object:
-    """Switch an alarm off."""
-    return await _switch(services, values, False)
-
-
-async def _switch(services: MusicServices, values: Values, enabled: bool) -> object:
+async def _switch(services: MusicServices, values: Values, *, enabled: bool) -> object:
     service.set_enabled(services.appliance, _alarm_name(services, values), enabled, now=services.now())
     return await _changed(services)
+
+
+switch_on = partial(_switch, enabled=True)
+switch_off = partial(_switch, enabled=False)
 
 
 def _file(services: MusicServices) -> ConfigFile:
