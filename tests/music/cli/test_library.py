@@ -18,11 +18,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
         yield running
 
 
-@pytest.fixture
-def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
-    return MusicCli(tmp_path, server.address)
-
-
 @needs_mpd
 def test_folders_are_listed(server: MpdServer, cli: MusicCli) -> None:
     result = {name.rstrip("/") for name in cli.column("FILE", "browse")}

@@ -21,11 +21,6 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
         yield running
 
 
-@pytest.fixture
-def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
-    return MusicCli(tmp_path, server.address)
-
-
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("words", ["next", "queue", "artists", "add one.wav", "playlists", "volume 3"])
 def test_a_hanging_player_is_reported_within_a_second(cli: MusicCli, server: MpdServer, words: str) -> None:

@@ -14,25 +14,9 @@ from pi_appliance.cli.client import OperationGroup
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player_hub import FALLBACK_DIR
 from pi_appliance.operations import MODULES
-from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
+from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd
 from tests.installation import PROGRAM
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
-        yield running
-
-
-@pytest.fixture
-def three(server: MpdServer) -> MpdServer:
-    """Return the MPD with three tracks in its queue, stopped."""
-    server.mpc("clear")
-    server.mpc("random", "off")
-    server.mpc("volume", "100")
-    server.mpc("add", EINS, ZWEI, ONE)
-    return server
+from tests.music.cli.music_program import NOWHERE, ZWEI, MusicCli
 
 
 @pytest.fixture

@@ -1,18 +1,11 @@
 """Playlist commands of `pi-appliance music`, compared with mpc and a real MPD."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.fakes.mpd_server import MpdServer, needs_mpd
 from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,31 +1,21 @@
 """Queue commands of `pi-appliance music`, compared with mpc and a real MPD."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_radio
 from tests.installation import PROGRAM
 from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
-        yield running
-
-
 @pytest.fixture
-def three(server: MpdServer) -> MpdServer:
-    """Return the MPD with three tracks in its queue, stopped, and no playlists."""
-    server.mpc("clear")
-    server.mpc("random", "off")
-    server.mpc("add", EINS, ZWEI, ONE)
-    for name in server.mpc("lsplaylists").splitlines():
-        server.mpc("rm", name)
-    return server
+def three(three: MpdServer) -> MpdServer:
+    """Return the MPD without playlists."""
+    for name in three.mpc("lsplaylists").splitlines():
+        three.mpc("rm", name)
+    return three
 
 
 @pytest.fixture

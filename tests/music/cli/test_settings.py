@@ -16,11 +16,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
         yield running
 
 
-@pytest.fixture
-def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
-    return MusicCli(tmp_path, server.address)
-
-
 @needs_mpd
 @pytest.mark.parametrize(
     ("words", "says", "mpc_says"),

@@ -26,11 +26,6 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
         yield running
 
 
-@pytest.fixture
-def cli(tmp_path: Path, server: MpdServer) -> MusicCli:
-    return MusicCli(tmp_path, server.address)
-
-
 def hang_up(port: int, times: int) -> None:
     """Close so many connections to `port`."""
     with socket.create_server(("127.0.0.1", port)) as sock:
