@@ -111,7 +111,7 @@ NOES = {
     ("POST", "/config/history/{name}"): 404,
     ("POST", "/system/backups/{name}/restore"): 404,
     ("POST", "/cluster/start"): 409,  # the page is for this machine alone
-    ("POST", "/cluster/join"): 400,  # the code is cut short
+    ("POST", "/cluster/join"): 422,  # the code is cut short
     ("POST", "/system/update"): 409,  # it runs from a clone
     ("POST", "/system/update/check"): 409,
     **{("POST", f"/system/wifi/{x}"): 409 for x in ("join", "forget")},  # there is no NetworkManager
