@@ -37,10 +37,10 @@ scheduler = BlockingScheduler(timezone="UTC")
 scheduler.add_job(print, "cron", hour=4)
 scheduler.start()
 """
-# The tables of cron are the machine's. In a name space of its own it sees one with a single job and moves nothing.
+# The tables of cron are the machine's. In a name space of its own it sees only the file "$1", and moves nothing.
 _CRON = """
 mount -t tmpfs none /var/spool/cron && mount -t tmpfs none /run && mount -t tmpfs none /etc/cron.d &&
-mkdir -m 1730 /var/spool/cron/crontabs && echo '0 4 * * * true' | crontab - && exec cron -f
+mkdir -m 1730 /var/spool/cron/crontabs && crontab "$1" && exec cron -f
 """
 
 
@@ -96,13 +96,15 @@ def bare_scheduler(folder: Path) -> Sequence[str]:
     return [str(python), "-c", _SCHEDULER]
 
 
-def debian_cron(_: Path) -> Sequence[str]:
-    """Return cron in a name space of its own. Raises Missing."""
+def debian_cron(folder: Path, table: str = "0 4 * * * true\n") -> Sequence[str]:
+    """Return cron with one crontab in a name space of its own. Raises Missing."""
     for each in ("cron", "crontab", "unshare"):
         _needed(each)
     if os.geteuid() != 0:
         raise Missing("cron needs root")
-    return ["unshare", "--mount", "sh", "-c", _CRON]
+    crontab = folder / "crontab"
+    crontab.write_text(table, "utf-8")
+    return ["unshare", "--mount", "sh", "-c", _CRON, "sh", str(crontab)]
 
 
 def mopidy(folder: Path) -> Sequence[str]:

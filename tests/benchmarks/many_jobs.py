@@ -1,6 +1,7 @@
-"""Many jobs in one minute: `python -m tests.benchmarks.many_jobs [--jobs 200] [--limits none,default]`.
+"""Many jobs in one minute: `python -m tests.benchmarks.many_jobs [--jobs 200] [--limits none,default,cron]`.
 
-Meanwhile the page is read once a second, and a person starts one more job.
+Meanwhile the page is read once a second, and a person starts one more job. Debian's cron, which has
+no page, runs the same programs for comparison.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.scheduling.appliance import Appliance
-from tests.benchmarks import process_cost
+from tests.benchmarks import idle, process_cost
 from tests.installation import PROGRAM, wait_until
 
 HEADS = ("limit", "all done s", "page ms", "worst page ms", "Run now s", "processes", "proportional MB", "in order")
@@ -92,9 +93,30 @@ def start_one(page: str, load: Load) -> None:
     load.run_now = time.monotonic() - began
 
 
-def watch_memory(pid: int, load: Load, end: threading.Event) -> None:
-    """Count the processes and their memory every two seconds. It is slow, so not more often."""
-    while not end.wait(2.0):
+def measure_cron(jobs: int) -> list[str]:
+    """Return the row of Debian's cron with the same programs. Raises idle.Missing."""
+    with tempfile.TemporaryDirectory() as name:
+        marks = Path(name, "marks")
+        due = (datetime.now().astimezone() + timedelta(seconds=60 + _LEAD)).replace(second=0, microsecond=0)
+        line = f"{due:%M %H} * * * echo hello; echo >>{marks}\n"
+        load, end = Load(), threading.Event()
+        with subprocess.Popen(idle.debian_cron(Path(name), jobs * line)) as cron:
+            watcher = threading.Thread(target=watch_memory, args=(cron.pid, load, end, 0.02))
+            try:
+                time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
+                watcher.start()
+                wait_until(lambda: marks.exists() and marks.stat().st_size == jobs, _PATIENCE)
+                seconds = (datetime.now(UTC) - due).total_seconds()
+            finally:
+                end.set()
+                cron.terminate()
+        watcher.join()
+    return ["cron", f"{seconds:.0f}", "", "", "", str(load.processes), f"{load.memory / 1e6:.0f}", ""]
+
+
+def watch_memory(pid: int, load: Load, end: threading.Event, interval: float = 2.0) -> None:
+    """Count the processes and their memory every `interval` seconds. It is slow, so not more often."""
+    while not end.wait(interval):
         with contextlib.suppress(OSError):  # one has just ended
             load.processes = max(load.processes, process_cost.count(pid))
             load.memory = max(load.memory, process_cost.look(pid).proportional)
@@ -146,12 +168,18 @@ def main(argv: Sequence[str]) -> None:
     """Print a table with a row for each limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=200)
-    parser.add_argument("--limits", default="none,default", help="numbers, none or default")
+    parser.add_argument(
+        "--limits", default="none,default,cron", help="numbers, none, default, or cron for Debian's cron"
+    )
     options = parser.parse_args(argv)
     print(f"| {' | '.join(HEADS)} |")
     print(f"| --- | {' | '.join(['--:'] * (len(HEADS) - 1))} |")
     for limit in options.limits.split(","):
-        print(f"| {' | '.join(measure(options.jobs, limit))} |", flush=True)
+        try:
+            row = measure_cron(options.jobs) if limit == "cron" else measure(options.jobs, limit)
+        except idle.Missing as why:
+            row = [limit, str(why)]
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
