@@ -210,10 +210,8 @@ class PlayerHub:
         Args:
             plugin: kind and options of the player; `None` if no player is configured.
             state_dir: the appliance's state folder, for the files of the built-in silent player.
-            secrets: the player's secrets, such as MPD_PASSWORD.
             policy: volume limits and storage; without it nothing is limited or stored.
             reconnect: delays between attempts to connect.
-            random: source of the jitter of these delays.
             clock: seconds of a monotonic clock.
         """
         self._plugin, self._dir, self._secrets = plugin, state_dir, secrets
@@ -436,8 +434,6 @@ async def open_player(
     The player is within the volume policy of `config`. The caller closes it.
 
     Args:
-        config: the configuration.
-        secrets: the player's secrets.
         notify: called with one line of text if the silent player is used.
 
     Raises:

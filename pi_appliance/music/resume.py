@@ -73,11 +73,8 @@ class PlaybackResumer:
         """Read the files in `folder`.
 
         Args:
-            hub: the player connection.
             folder: for the files `queue.json` and `playback.json`.
-            boot: boot id of the machine.
             sessions: alarms and other music jobs, which take precedence.
-            sleep: waits that many seconds.
             clock: seconds of a monotonic clock.
         """
         self._hub, self._boot, self._sleep, self._clock = hub, boot, sleep, clock

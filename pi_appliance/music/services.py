@@ -80,13 +80,9 @@ class RadioWatchdog:
         """Create a watchdog; `run()` starts it.
 
         Args:
-            hub: the player connection.
-            radio: timeouts and intervals.
             fallback: returns the sources to try while the station is unreachable, in order.
             job_generation: returns `None` while a job controls playback, else a number that changes
                 once a job has stopped the music.
-            sleep: waits that many seconds.
-            random: source of the jitter.
         """
         self._hub, self._radio, self._fallback, self._sleep = hub, radio, fallback, sleep
         self._random = random or Random()  # noqa: S311 - jitter

@@ -51,8 +51,6 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     """Connect the network `name`. Its errors and all logs are free of secrets.
 
     Args:
-        config: The configuration.
-        name: The name of the network.
         secrets: All secrets; the network gets its own.
         private: Directory for the network's own state, in place of the configured one.
 

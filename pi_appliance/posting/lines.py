@@ -145,8 +145,6 @@ def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, dr
 
     Args:
         fingerprints: Fingerprints of the lines. Of equal lines only the first counts.
-        used: The lines used so far.
-        order: How to choose.
         draw: Random number from 0 to below 1.
 
     Returns:
@@ -192,11 +190,8 @@ _SHOWN_WORD = 40  # characters
 def split_thread(text: str, fits: Callable[[str], bool]) -> list[str]:
     """Split `text` into the parts of a thread, each with its number: " (1/3)".
 
-    A part ends with a sentence, or with a word if the sentence would leave half of the part empty.
-
-    Args:
-        text: The text. It stays one part if it fits.
-        fits: Returns whether a text fits into one post.
+    A text that `fits` one post stays as it is. A part ends with a sentence, or with a word if the
+    sentence would leave half of the part empty.
 
     Raises:
         ValueError: One word does not fit.

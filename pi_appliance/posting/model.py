@@ -175,7 +175,6 @@ class Network(Protocol):
         """Send `post` once.
 
         Args:
-            post: The text and its pictures.
             key: The same for every attempt at one post. The part after " @" identifies this
                 appliance.
             thread: The earlier parts of the thread, first part first.
@@ -191,8 +190,6 @@ class Network(Protocol):
         """Search the account for `post`, which may have been sent with `key`.
 
         Args:
-            post: The post to find.
-            key: The key it was sent with.
             known_ids: Ids of posts that are accounted for, and therefore not the one searched.
             since_id: Id of a post that is older than `post`. Only newer posts are searched. Without
                 it, the search covers the newest 20 posts, and goes back to the first known one.

@@ -79,9 +79,6 @@ class PostSender:
     """Send the posts of one run.
 
     Args:
-        store: The posts of the job.
-        connect: Returns a network by its name.
-        clock: Returns the current time.
         ignores_waits: Also ask a network that has asked for no more requests until a later time.
     """
 

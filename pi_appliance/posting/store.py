@@ -188,7 +188,6 @@ class PostDatabase:
 
         Args:
             number: The id of a resendable post.
-            now: The current time.
             posts: New posts by network, in place of the old ones. Each network needs some.
             line: The fingerprint of the line that the new posts were made of.
 

@@ -253,11 +253,7 @@ def draft_line(
     """Make the posts of `line` for each network.
 
     Args:
-        line: The line.
         folder: Directory that picture paths are relative to.
-        limits: Limits by network.
-        values: Values of the placeholders.
-        too_long: How to handle a text that is too long.
     """
     if line.error:
         return RejectedLine(line, line.error)

@@ -251,9 +251,6 @@ def skip(appliance: Appliance, name: str, *, now: datetime, day: str | None = No
     """Skip the next ring of alarm `name`, and return its time.
 
     Args:
-        appliance: The appliance.
-        name: The alarm.
-        now: The time.
         day: The date of the ring, with or without a time of day; by default the next ring.
     """
     job = get_job(appliance, name, ALARM)

@@ -29,7 +29,6 @@ class SoundServer:
     """HTTP server for one WAV file under a random path. Use it as a context manager.
 
     Args:
-        wav: The file.
         name: Its name without extension: letters and hyphens.
     """
 

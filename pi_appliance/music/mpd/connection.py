@@ -156,7 +156,6 @@ class MpdConnection:
         """Execute commands and return their replies, `None` for what does not exist.
 
         Args:
-            commands: the commands.
             mutation: the description for `mutate()`, if they must not be repeated.
         """
         replies: list[Any] = []
@@ -301,8 +300,6 @@ class MpdClient:
 
         Args:
             name: the address as the owner wrote it, for messages.
-            address: the address.
-            password: MPD's password; may be empty.
             partition: the partition to use; empty: the default one.
         """
         self._name, self._address, self._password, self._partition = name, address, password, partition

@@ -73,9 +73,7 @@ async def _mutate(
     """Execute `commands` and convert MPD's errors.
 
     Args:
-        mpd: the connection.
         description: the command in messages for users.
-        commands: one command list.
         playlist: the playlist that does not exist if MPD says "no such".
         missing: the message if MPD says "no such" and no `playlist` is given.
         taken: the message if MPD says "exists already".

@@ -110,12 +110,7 @@ class Relay:
         """Create a relay that does not listen yet.
 
         Args:
-            hub: The player to connect to.
-            settings: Where to listen.
-            max_clients: Limit of concurrent clients.
             greeting_timeout: Seconds to wait for MPD.
-            gate: Asks clients for a password.
-            mpd_password: The password of MPD.
             check_address: Raises Refused for an address that clients in the network must not use.
         """
         self._check_address = check_address

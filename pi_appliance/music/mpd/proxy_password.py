@@ -32,8 +32,6 @@ class PasswordGate:
         """Answer a client until it sends the password.
 
         Args:
-            reader: The commands of the client.
-            writer: Takes the replies for the client.
             upstream_password: The password of MPD, which the client need not know.
 
         Returns:

@@ -337,7 +337,6 @@ class Stations:
         """Add a custom station, and return it as it is stored.
 
         Args:
-            station: The station.
             check: Whether its address must answer. Call it in a thread then.
             check_address: Called for each address that it leads to.
 

@@ -131,7 +131,6 @@ class UsbDrives:
         config: Returns the current `usb` section, which may change when the configuration is
             reloaded.
         music: Returns the current connection to the player.
-        settings: Paths and times.
         may_scan: Whether `run` is called, so that a drive is scanned before it is ready.
     """
 

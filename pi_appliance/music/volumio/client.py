@@ -52,10 +52,8 @@ class VolumioClient:
         """Send a command. Volumio replies "Success" even if the command fails.
 
         Args:
-            name: Volumio's command.
             non_idempotent: name for users of a command that must not be repeated; if the reply is
                 lost, this raises Uncertain.
-            values: parameters of the command.
         """
         query = urlencode({"cmd": name, **values}, quote_via=quote, errors="replace")
         _raise_for_error(await self._request("GET", f"commands/?{query}", non_idempotent=non_idempotent))

@@ -82,7 +82,6 @@ class VolumioPlayer(Player):
 
         Args:
             name: the address as the owner wrote it, for messages.
-            address: host and port.
             listen: port for push notifications, 0 for any.
             poll: interval of reading the state without push notifications.
             state_timeout: seconds to wait for the state, which is read before each command.

@@ -108,8 +108,6 @@ class ChangeWatcher:
         """Create a watcher.
 
         Args:
-            client: the REST API.
-            read_state: returns the current state.
             listen: port of the push server, 0 for any.
             poll: seconds between two reads of the state without push notifications.
         """
