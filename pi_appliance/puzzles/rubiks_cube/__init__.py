@@ -12,7 +12,7 @@ from pi_appliance.puzzles.rubiks_cube.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.rubiks_cube.solve import foretell, generate, hint, precompute, solve
+from pi_appliance.puzzles.rubiks_cube.solve import foretell, generate, hint, precompute, solve, solve_many
 
 TITLE = "Rubik's cube"
 NODE_UNIT = "positions"
@@ -21,5 +21,5 @@ MODES = (SolveMode.FIRST, SolveMode.FEWEST, SolveMode.COUNT)
 __all__ = [
     "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "describe", "foretell", "generate",
     "hint", "notate", "parse", "parse_listing", "parse_solution", "precompute", "render", "render_solution",
-    "render_svg", "solve", "steps", "with_rules",
+    "render_svg", "solve", "solve_many", "steps", "with_rules",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ UD-slice); the same for u_edges, d_edges. slice: the choice alone. corners, ud_e
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, permutations
 from typing import NamedTuple
 
@@ -73,8 +73,15 @@ def inverse(state: State) -> State:
 
 def conjugate(state: State, faces: FaceMap) -> State:
     """Return `state` as named after the whole cube is rotated or mirrored."""
-    rotation = move_pieces(faces)
-    return compose(compose(inverse(rotation), state), rotation)
+    rotation, back = _whole_rotation(tuple(faces.items()))
+    return compose(compose(back, state), rotation)
+
+
+@cache
+def _whole_rotation(faces: tuple[tuple[str, str], ...]) -> tuple[State, State]:
+    """Return the state after the whole cube is rotated or mirrored, and its inverse."""
+    rotation = move_pieces(dict(faces))
+    return rotation, inverse(rotation)
 
 
 @lru_cache(maxsize=1)

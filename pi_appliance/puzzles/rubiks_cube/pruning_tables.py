@@ -6,7 +6,7 @@ The large table of phase 1 (141 MB) takes seconds to build compiled, an hour in 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain, combinations, permutations
 from weakref import WeakKeyDictionary
 
@@ -53,11 +53,15 @@ def search_tables(
         [moves["ud_ranks"], array("H", c.PHASE2_TURNS)],
         small,
         large,
-        b"".join(
-            bytes((*(turn for turn in range(c.TURNS) if mask >> turn & 1), c.TURNS)).ljust(c.TURNS + 1)
-            for mask in turn_masks()
-        ),
+        turn_lists(),
     )
+
+
+@cache
+def turn_lists() -> bytes:
+    """Return the turns of each list of the large table; `TURNS` ends it. All take equal space."""
+    lists = [[*(turn for turn in range(c.TURNS) if mask >> turn & 1), c.TURNS] for mask in turn_masks()]
+    return b"".join(bytes(turns).ljust(c.TURNS + 1, b"\0") for turns in lists)
 
 
 def _load_large_table(runtime: SearchRuntime) -> memoryview | None:
@@ -234,7 +238,6 @@ def build_large_table(runtime: SearchRuntime) -> list[int]:
 
 
 def _start_build(runtime: SearchRuntime, checkpoint: Checkpoint) -> LargeTableBuild:
-    runtime.require_memory(LARGE_SIZE, "the large table of the cube")
     large = runtime.shared_buffer(LARGE_SIZE)
     if saved := checkpoint.load():
         large[:] = saved.buffers[0]

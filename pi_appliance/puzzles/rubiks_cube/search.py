@@ -8,7 +8,7 @@ searched depth after depth.
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -77,7 +77,8 @@ def axis_rotations() -> list[c.FaceMap]:
     return [identity, corner, c.compose_maps(corner, corner)]
 
 
-def cube_views(state: State) -> list[CubeView]:
+@lru_cache(maxsize=1)
+def cube_views(state: State) -> Sequence[CubeView]:
     """Return the different views of a state: along each axis, as it is and inverted."""
     rotations = axis_rotations()
     variants = [(rotation, False) for rotation in rotations] + [(rotation, True) for rotation in rotations]
@@ -86,7 +87,7 @@ def cube_views(state: State) -> list[CubeView]:
     for each, start, (rotation, is_inverse) in zip(seen, to_coordinates(seen), variants, strict=True):
         names = {new: old for old, new in rotation.items()}
         views.setdefault(each, CubeView(each, start, names, is_inverse))
-    return list(views.values())
+    return tuple(views.values())
 
 
 def _lower_bound(views: Sequence[CubeView], tables: SearchTables) -> int:

@@ -55,7 +55,7 @@ MIN_PARALLEL_SECONDS = 0.1  # several cores take tens of milliseconds to begin
 DEFAULT_SECONDS = 600  # "all the time" where there is no deadline
 NODES_PER_SECOND = 200_000  # positions that count as a second where there is no clock
 _NO_SOLUTION = 99  # moves
-SMALL_BYTES, POCKET_BYTES = 11_400_000, 3_700_000  # of the tables of the 3x3x3 without the large one, of the 2x2x2
+SMALL_BYTES, POCKET_BYTES = 15_300_000, 3_700_000  # of the tables of the 3x3x3 without the large one, of the 2x2x2
 SMALL_MEMORY, POCKET_MEMORY = 45_000_000, 30_000_000  # bytes while they are built, measured
 
 
@@ -89,6 +89,28 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     search = OptimalSearch(state, tables, runtime)
     search.run()
     return _optimal_answer(search.progress.solutions, mode, search.progress.nodes)
+
+
+def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -> Iterator[Solution]:
+    """Yield the shortest solution found in time of each board, in their order. Raises Interrupted.
+
+    Each cube is solved by one core. The progress is that of all of them.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> list(rubiks_cube.solve_many(["R U", "F2"]))
+    [("U'", "R'"), ('F2',)]
+    """
+    cubes = [parse(board) if isinstance(board, str) else board for board in boards]
+    for cube in {cube.side: cube for cube in cubes}.values():  # before the workers start, so that they share them
+        runtime.require_memory(foretell(cube, SolveMode.FIRST, runtime).memory, "the search with its tables")
+        load_distances(runtime) if cube.side == 2 else load_tables(runtime)
+
+    def solve_one(cube: Board) -> Solution:
+        return next(solve(cube, SolveMode.FIRST, runtime).solutions)
+
+    for number, solution in enumerate(runtime.executor.map(solve_one, cubes), 1):
+        runtime.report_progress(number / len(cubes), f"{number} of {pluralize(len(cubes), 'cube')}")
+        yield solution
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:

@@ -137,6 +137,19 @@ def test_a_parallel_search_stops_and_returns_the_shortest(tmp_path: Path) -> Non
             assert answer.nodes_searched() > 0
 
 
+def test_many_cubes_are_solved_in_their_order_on_all_cores(tmp_path: Path) -> None:
+    rng, progress = random.Random(9), list[tuple[float | None, str]]()
+    boards = [Board(side, facelets_of(random_state(rng, side), side), seconds=0) for side in (3, 2, 3, 3)]
+    boards = boards if COMPILED else boards[:2]
+    alone = [solve_first(board) for board in boards]
+    with open_runtime(tmp_path, lambda *report: progress.append(report), cores=2) as runtime:
+        runtime.cache = cubes.runtime().cache
+        assert list(cube.solve_many(boards, runtime)) == alone
+    assert progress[-1] == (1, f"{len(boards)} of {len(boards)} cubes")
+    for board, line in zip(boards, alone, strict=True):
+        assert cube.check(board, line)
+
+
 def test_splitting_by_first_turns_loses_no_solution() -> None:
     view = cube_views(cube_state(cubes.scrambled_board(cubes.random_moves(random.Random(5), 7)).facelets, 3))[0]
     small = load_tables(cubes.runtime(), use_large=False)
