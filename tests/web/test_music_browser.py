@@ -206,8 +206,15 @@ def test_a_ringing_alarm_is_on_the_home_page_with_its_buttons(browser: Browser, 
         assert store.requests.take_signal("weekdays") == "snooze"
 
 
-@pytest.mark.parametrize("path", ["/", "/music/queue", "/music/sound", "/music/alarms"])
-@pytest.mark.parametrize("changed", [True, False], ids=["changed", "unchanged"])
+@pytest.mark.parametrize(
+    ("path", "changed"),
+    [
+        ("/", False),
+        ("/music/queue", True),
+        *(pytest.param(path, True, marks=pytest.mark.slow) for path in ("/", "/music/sound", "/music/alarms")),
+        *(pytest.param(f"/music/{name}", False, marks=pytest.mark.slow) for name in ("queue", "sound", "alarms")),
+    ],
+)
 def test_only_a_change_between_page_and_first_event_draws_again(
     browser: Browser, appliance: ServedAppliance, path: str, changed: bool
 ) -> None:
