@@ -2,8 +2,9 @@
 import cython
 
 cdef unsigned int ALL_CELLS
-cdef int FRAME_SIZE
-cdef unsigned int[::1] PIECE_SET, PERMUTATION_MASK, LOCK_MASK, SINGLE, FIRST_OF_TWO, COLUMN
+cdef int FRAME_SIZE, FIRST_GUESSES, LAST_GUESSES, MANY_PERMUTATIONS
+cdef unsigned int[::1] PIECE_SET, PERMUTATIONS_LEFT, FITTING_PIECES, PERMUTATION_MASK, OPEN_PIECE, LOCK_MASK, SINGLE
+cdef unsigned int[::1] FIRST_OF_TWO, COLUMN
 
 
 cdef class GridSearch:
@@ -11,7 +12,7 @@ cdef class GridSearch:
     cdef public int top
     cdef int solved
     cdef public long long guesses
-    cdef unsigned int bit
+    cdef unsigned int guess
 
     @cython.locals(
         i=cython.int, at=cython.int, b=cython.int, r=cython.int, c=cython.int,
@@ -47,9 +48,22 @@ cdef class GridSearch:
     cdef int naked_singles(self, int at) noexcept
 
     @cython.locals(
-        word=cython.int, bit=cython.uint, b=cython.int, i=cython.int, ones=cython.uint, twos=cython.uint,
-        threes=cython.uint, w=cython.uint, pairs=cython.uint, row=cython.int, up=cython.int)
+        i=cython.int, c=cython.int, changed=cython.int, top=cython.uint, middle=cython.uint, bottom=cython.uint,
+        top_kept=cython.uint, middle_kept=cython.uint, bottom_kept=cython.uint, kept=cython.uint)
+    cdef int lock_stacks(self, int at) noexcept
+
+    @cython.locals(word=cython.int, i=cython.int, row=cython.int, up=cython.int, guess=cython.uint)
     cdef void branch(self, int at) noexcept
+
+    @cython.locals(
+        fewest=cython.int, word=cython.int, band=cython.int, b=cython.int, total=cython.int, few=cython.int,
+        first=cython.int, i=cython.int, left=cython.int, w=cython.uint)
+    cdef int choose_piece(self, int at) noexcept
+
+    @cython.locals(
+        k=cython.int, b=cython.int, i=cython.int, word=cython.int, ones=cython.uint, twos=cython.uint, threes=cython.uint,
+        w=cython.uint, pairs=cython.uint)
+    cdef int choose_cell(self, int at, int band) noexcept
 
     @cython.locals(
         i=cython.int, c=cython.int, w=cython.uint, high=cython.uint, middle=cython.uint, low=cython.uint,

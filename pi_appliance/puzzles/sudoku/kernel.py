@@ -2,20 +2,26 @@
 
 A word of 27 bits holds the candidates of one digit in one band (three rows): bit 9r+c is column c of row r. A
 grid is 27 words: word 3d+b is digit d in band b. A frame has 57 words: these, the unsolved cells of each
-band, and the words as last propagated. Table lookups propagate a word; then naked singles are found for all
-cells at once; then the search branches: the guess goes on the next frame, its negation stays. Written from
-the description of https://github.com/t-dillon/tdoku; see docs/puzzles/sudoku.md.
+band, and the words as last propagated. A piece is the row of a box, three cells; each digit takes three pieces of
+a band, a permutation. Table lookups propagate a word; then naked singles are found for all cells at once, and
+the same permutations are looked for in stacks, three boxes above each other; then the search branches: the guess
+goes on the next frame, its negation stays. Written from the description of https://github.com/t-dillon/tdoku; see
+docs/puzzles/sudoku.md.
 """
 
 from array import array
 from collections.abc import MutableSequence
+from functools import reduce
 from itertools import permutations
+from operator import and_, or_
 
 COMPILED = not __file__.endswith(".py")
 ALL_CELLS = 0x7FFFFFF  # 27 bits
 FRAME_SIZE = 57  # words: 27 of candidates, 3 of unsolved cells, 27 as last propagated
 MAX_DEPTH = 82  # frames: each guess solves at least one cell
 DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # results of `find_next`
+FIRST_GUESSES, LAST_GUESSES = 16, 1000  # between them the search guesses at pieces, else at cells
+MANY_PERMUTATIONS = 25  # of the nine digits of a band: a guess at a piece says too little above it
 UNKNOWN = 3  # a count in `solve_batch`: the grid needs more guesses than allowed
 
 
@@ -24,11 +30,15 @@ def _buffer(values: list[int]) -> MutableSequence[int]:
     return array("I", values) if COMPILED else values
 
 
-def _permutation_masks() -> list[int]:
-    """Return the cells of all pieces in a permutation, by the set of pieces (bit 3r+box) in use."""
+def _spread(pieces: int) -> int:
+    """Return the cells of a set of pieces."""
+    return sum(7 << 3 * piece for piece in range(9) if pieces >> piece & 1)
+
+
+def _fitting_permutations() -> list[list[int]]:
+    """Return the permutations (one piece in each row and box) within each set of pieces (bit 3r+box)."""
     orders = [sum(1 << 3 * row + box for row, box in enumerate(order)) for order in permutations(range(3))]
-    fitting = [[order for order in orders if order & pieces == order] for pieces in range(512)]
-    return [sum(7 << 3 * piece for piece in range(9) if any(order >> piece & 1 for order in some)) for some in fitting]
+    return [[order for order in orders if order & pieces == order] for pieces in range(512)]
 
 
 def _lock_masks() -> list[int]:
@@ -41,7 +51,13 @@ def _lock_masks() -> list[int]:
 
 
 PIECE_SET = _buffer([sum(1 << box for box in range(3) if row >> 3 * box & 7) for row in range(512)])
-PERMUTATION_MASK = _buffer(_permutation_masks())
+_FITTING = _fitting_permutations()
+_IN_SOME = [reduce(or_, orders, 0) for orders in _FITTING]
+_IN_ALL = [reduce(and_, orders, pieces) for pieces, orders in enumerate(_FITTING)]
+PERMUTATIONS_LEFT = _buffer([len(orders) for orders in _FITTING])
+FITTING_PIECES = _buffer(_IN_SOME)
+PERMUTATION_MASK = _buffer([_spread(pieces) for pieces in _IN_SOME])
+OPEN_PIECE = _buffer([_spread(some & ~each & -(some & ~each)) for some, each in zip(_IN_SOME, _IN_ALL, strict=True)])
 LOCK_MASK = _buffer(_lock_masks())
 SINGLE = _buffer([row if row.bit_count() == 1 else 0 for row in range(512)])
 FIRST_OF_TWO = _buffer([row & -row if row.bit_count() == 2 else 0 for row in range(512)])
@@ -56,7 +72,7 @@ class GridSearch:
         self.top = -1  # frame to search next; -1: none is left
         self.solved = 0  # offset of the frame with the last solution
         self.guesses = 0
-        self.bit = 0  # the candidate chosen by `strong_link`
+        self.guess = 0  # the candidates of one digit that the next guess keeps in their row
 
     def begin(self, clues: bytes, start: int) -> None:
         """Begin with the grid in 81 bytes of `clues` from `start` on; not 1 to 9 is empty."""
@@ -175,7 +191,7 @@ class GridSearch:
                             words[i] = w
                         changed = 1
             if not changed:
-                changed = self.naked_singles(at)
+                changed = self.naked_singles(at) or self.lock_stacks(at)
                 if changed == 2:
                     return 0
         return 1
@@ -208,14 +224,81 @@ class GridSearch:
                         words[i] = w
         return solved
 
+    def lock_stacks(self, at: int) -> int:
+        """Remove the candidates of each digit that fit no permutation in three boxes above each other."""
+        words = self.words
+        changed = 0
+        for i in range(at, at + 27, 3):
+            top = words[i]
+            middle = words[i + 1]
+            bottom = words[i + 2]
+            top = (top | top >> 9 | top >> 18) & 511
+            middle = (middle | middle >> 9 | middle >> 18) & 511
+            bottom = (bottom | bottom >> 9 | bottom >> 18) & 511
+            top_kept = middle_kept = bottom_kept = 0
+            for c in range(0, 9, 3):
+                kept = FITTING_PIECES[top >> c & 7 | (middle >> c & 7) << 3 | (bottom >> c & 7) << 6]
+                top_kept |= (kept & 7) << c
+                middle_kept |= (kept >> 3 & 7) << c
+                bottom_kept |= (kept >> 6) << c
+            if top_kept != top or middle_kept != middle or bottom_kept != bottom:
+                changed = 1
+                words[i] &= top_kept * 0x40201
+                words[i + 1] &= middle_kept * 0x40201
+                words[i + 2] &= bottom_kept * 0x40201
+        return changed
+
     def branch(self, at: int) -> None:
         """Put a guess on the next frame and its negation on this one.
 
-        It takes a cell with two candidates, else a strong link, else the smallest cell.
+        Most grids end within a few guesses at cells. Pieces need half as many for hard ones, but too many for
+        some that are nearly empty or contradictory.
         """
         words = self.words
-        word = bit = 0
+        word = self.choose_piece(at) if FIRST_GUESSES <= self.guesses < LAST_GUESSES else -1
+        if word < 0:
+            word = self.choose_cell(at, -1 - word)
+        guess = self.guess
+        row = 0 if guess < 512 else 9 if guess < 262144 else 18
+        up = at + FRAME_SIZE
+        for i in range(FRAME_SIZE):
+            words[up + i] = words[at + i]
+        words[up + word - at] = words[word] & (ALL_CELLS ^ (511 << row)) | guess
+        words[word] ^= guess
+        self.top += 1
+        self.guesses += 1
+
+    def choose_piece(self, at: int) -> int:
+        """Choose a piece of the digit with the fewest permutations, in the band with the fewest.
+
+        Return the word and set `guess`; -1 - band if that band has more than `MANY_PERMUTATIONS`.
+        """
+        words = self.words
+        fewest, word, band = 1000, -1, 0
         for b in range(3):
+            total, few, first = 0, 10, -1
+            for i in range(at + b, at + 27, 3):
+                w = words[i]
+                left = PERMUTATIONS_LEFT[PIECE_SET[w & 511] | PIECE_SET[w >> 9 & 511] << 3 | PIECE_SET[w >> 18] << 6]
+                total += left
+                if 1 < left < few:
+                    few = left
+                    first = i
+            if first >= 0 and total < fewest:
+                fewest = total
+                word = first
+                band = b
+        if fewest > MANY_PERMUTATIONS:
+            return -1 - band
+        w = words[word]
+        self.guess = w & OPEN_PIECE[PIECE_SET[w & 511] | PIECE_SET[w >> 9 & 511] << 3 | PIECE_SET[w >> 18] << 6]
+        return word
+
+    def choose_cell(self, at: int, band: int) -> int:
+        """Choose a cell with two candidates, in `band` first, else a `strong_link`: return its word and set `guess`."""
+        words = self.words
+        for k in range(3):
+            b = (band + k) % 3
             ones = twos = threes = 0
             for i in range(at + b, at + 27, 3):
                 w = words[i]
@@ -224,25 +307,15 @@ class GridSearch:
                 ones |= w
             pairs = twos & ~threes
             if pairs:
-                bit = pairs & -pairs
+                self.guess = pairs & -pairs
                 word = at + b
-                while not words[word] & bit:
+                while not words[word] & self.guess:
                     word += 3
-                break
-        if not bit:
-            word = self.strong_link(at)
-            bit = self.bit
-        row = 0 if bit < 512 else 9 if bit < 262144 else 18
-        up = at + FRAME_SIZE
-        for i in range(FRAME_SIZE):
-            words[up + i] = words[at + i]
-        words[up + word - at] = words[word] & (ALL_CELLS ^ (511 << row)) | bit
-        words[word] ^= bit
-        self.top += 1
-        self.guesses += 1
+                return word
+        return self.strong_link(at)
 
     def strong_link(self, at: int) -> int:
-        """Choose a digit with two places in a row or box, or `min_remaining_values`: return its word, set `bit`."""
+        """Choose a digit with two places in a row or box, or `min_remaining_values`: return its word, set `guess`."""
         words = self.words
         for i in range(at, at + 27):
             w = words[i]
@@ -250,18 +323,18 @@ class GridSearch:
             middle = w >> 9 & 511
             low = w & 511
             if FIRST_OF_TWO[low] | FIRST_OF_TWO[middle] | FIRST_OF_TWO[high]:
-                self.bit = FIRST_OF_TWO[low] or FIRST_OF_TWO[middle] << 9 or FIRST_OF_TWO[high] << 18
+                self.guess = FIRST_OF_TWO[low] or FIRST_OF_TWO[middle] << 9 or FIRST_OF_TWO[high] << 18
                 return i
             for c in range(0, 9, 3):
                 two = FIRST_OF_TWO[low >> c & 7 | (middle >> c & 7) << 3 | (high >> c & 7) << 6]
                 if two:
                     # Bit 3r+k of a box is bit 9r+c+k of its band.
-                    self.bit = (two & 7 | (two & 56) << 6 | (two & 448) << 12) << c
+                    self.guess = (two & 7 | (two & 56) << 6 | (two & 448) << 12) << c
                     return i
         return self.min_remaining_values(at)
 
     def min_remaining_values(self, at: int) -> int:
-        """Choose a candidate of the smallest unsolved cell: return its word and set `bit`."""
+        """Choose a candidate of the smallest unsolved cell: return its word and set `guess`."""
         words = self.words
         fewest, word = 10, 0
         for b in range(3):
@@ -277,7 +350,7 @@ class GridSearch:
                     if count < fewest:
                         fewest = count
                         word = first
-                        self.bit = bit
+                        self.guess = bit
         return word
 
     def write_solution(self, cells: bytearray, start: int) -> None:
