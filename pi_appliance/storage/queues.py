@@ -83,11 +83,6 @@ class RunRequestStore:
         """Return the request `number`; None if it was consumed or removed."""
         return next(iter(self._find_requests("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
 
-    def due_requests(self, now: datetime) -> list[RunRequest]:
-        """Return the requests to start by `now`, with immediate ones if the clock was set back."""
-        where = "WHERE run_at <= :now OR run_at <= created_at ORDER BY run_at, id"
-        return self._find_requests(where, {"now": format_instant(now)})
-
     def remove(self, number: int) -> bool:
         """Delete the request `number`. Return False if there is none."""
         with self._db.writing(durable=True) as db:

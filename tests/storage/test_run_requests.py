@@ -28,21 +28,18 @@ def begin(store: Store, due: str, job: str = "wake") -> tuple[int, int | None]:
     return store.start_run(job=job, kind="music", trigger=Trigger.DAEMON, due=due, now=SOON)
 
 
-def test_a_request_is_due_at_its_time(store):
+def test_requests_are_in_the_order_of_their_times(store):
     late = store.requests.add("wake", SOON + timedelta(hours=1), {"volume": 20}, now=NOW)
     soon = store.requests.add("wake", SOON, {}, now=NOW)
-    assert store.requests.due_requests(SOON - timedelta(seconds=1)) == []
-    assert [ask.id for ask in store.requests.due_requests(SOON)] == [soon.id]
     assert store.requests.find(late.id) == late
     assert late.arguments == {"volume": 20}
     assert [ask.id for ask in store.requests.pending("wake")] == [soon.id, late.id]
     assert store.requests.pending("other") == []
 
 
-def test_an_immediate_request_is_due_after_a_clock_step_back(store):
-    ask = store.requests.add("say", NOW, {}, now=NOW)
-    assert ask.immediate
-    assert [each.id for each in store.requests.due_requests(NOW - timedelta(days=900))] == [ask.id]
+def test_a_request_for_now_is_immediate(store):
+    assert store.requests.add("say", NOW, {}, now=NOW).immediate
+    assert not store.requests.add("say", SOON, {}, now=NOW).immediate
 
 
 def test_a_request_starts_one_run(store):
