@@ -107,8 +107,8 @@ class _BookBuilder:
         self.saved = self.runtime.monotonic()
         done = len(level) - len(missing)
         size = 1 + len(level) // _CHUNKS_PER_PLY
-        for scores, tried, seconds in self.runtime.executor.map(
-            self._chunk_solver(), self._chunks_in_time(missing, size)
+        for scores, tried, seconds in self.runtime.map(
+            _chunk_solver, self.start.discs, self._chunks_in_time(missing, size)
         ):
             self.scores |= scores
             self.nodes += tried
@@ -124,16 +124,6 @@ class _BookBuilder:
         self._score_earlier_plies(plies)
         self.complete = plies
         self.save()
-
-    def _chunk_solver(self) -> Callable[[Sequence[Position]], tuple[dict[int, int], int, float]]:
-        search = Search(self.runtime, self.start.discs, note="opening book")
-
-        def solve_chunk(chunk: Sequence[Position]) -> tuple[dict[int, int], int, float]:
-            began, tried = self.runtime.monotonic(), search.nodes
-            scores = {position.key: search.exact_score(position) for position in chunk}
-            return scores, search.nodes - tried, self.runtime.monotonic() - began
-
-        return solve_chunk
 
     def _chunks_in_time(self, positions: Sequence[Position], size: int) -> Iterator[Sequence[Position]]:
         """Yield chunks of positions while there seems to be time for one more."""
@@ -182,6 +172,19 @@ class _BookBuilder:
         # Without any work left, the levels were not generated.
         tables = (table,) if len(rows) > self.complete else ()
         return Answer(nodes_searched=lambda: self.nodes, details=facts, tables=tables)
+
+
+def _chunk_solver(
+    discs: int, runtime: SearchRuntime
+) -> Callable[[Sequence[Position]], tuple[dict[int, int], int, float]]:
+    search = Search(runtime, discs, note="opening book")
+
+    def solve_chunk(chunk: Sequence[Position]) -> tuple[dict[int, int], int, float]:
+        began, tried = runtime.monotonic(), search.nodes
+        scores = {position.key: search.exact_score(position) for position in chunk}
+        return scores, search.nodes - tried, runtime.monotonic() - began
+
+    return solve_chunk
 
 
 def child_positions(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:

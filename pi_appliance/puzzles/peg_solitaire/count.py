@@ -8,16 +8,17 @@ docs/puzzles/peg-solitaire.md.
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from math import comb
-from typing import Any
+from typing import Any, TypeAlias
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, find_pagodas, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Hole
-from pi_appliance.puzzles.runtime import Buffer, Interrupted, Result, SearchRuntime
+from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, Result, SearchRuntime, Shared
 from pi_appliance.puzzles.runtime.limits import format_bytes
 
 ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
@@ -31,9 +32,53 @@ MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
 POSITION_SHARE = 0.7  # bytes per placement of pegs for a count of all positions, as measured on that board
 
 
+Cells: TypeAlias = "array[int]"  # three numbers per class: see `Frontier`
 Span = tuple[int, int]  # the first class and the end of a range
 Row = tuple[int, int, int]  # of a level: classes, positions, ways
-_SpanResult = tuple["array[int]", int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
+PartResult = tuple[Cells, int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
+
+
+class _Parts(Sequence[Cells]):
+    """The classes from `start` on in parts of `ITEM_SIZE`, each cut out when it is needed."""
+
+    def __init__(self, cells: Cells, start: int) -> None:
+        self._cells, self._firsts = cells, range(3 * start, len(cells), 3 * ITEM_SIZE)
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def __getitem__(self, at: int) -> Cells:  # type: ignore[override] # nobody takes slices
+        first = self._firsts[at]
+        return self._cells[first : first + 3 * ITEM_SIZE]
+
+
+def _prepare_jumps(game: kernel.Game, _: SearchRuntime) -> Callable[[Cells], PartResult]:
+    return partial(expand, lambda cells, table: kernel.expand(game, cells, 0, len(cells) // 3, table))
+
+
+def expand(expand_into: Callable[[Cells, kernel.Table], bool], cells: Cells) -> PartResult:
+    """Return the classes after `cells`; `expand_into` returns False if the table is too small."""
+    bits = (8 * ITEM_SIZE).bit_length()
+    while not expand_into(cells, table := kernel.Table(bits)):
+        bits += 1
+    return compact_table(table), table.positions, table.tried, (table.stuck_high << 64) + table.stuck_low
+
+
+def _prepare_meetings(shared: tuple[kernel.Game, Cells, int], runtime: SearchRuntime) -> Callable[[Cells], int]:
+    game, others, full = shared
+    table = build_table(others, lambda: runtime.report_progress(None, f"{len(others) // 3:,} positions to be met"))
+
+    def join_part(cells: Cells) -> int:
+        size = len(cells) // 3
+        sums = array("Q", bytes(16 * size))
+        kernel.count_meetings(game, cells, 0, size, table, full, sums)
+        return sum(
+            ((cells[3 * at + 1] << 64) + cells[3 * at + 2]) * ((sums[2 * at] << 64) + sums[2 * at + 1])
+            for at in range(size)
+            if sums[2 * at] or sums[2 * at + 1]
+        )
+
+    return join_part
 
 
 def foretell_size(sizes: Sequence[int], levels: int) -> int:
@@ -97,7 +142,7 @@ class Frontier:
         def report() -> None:
             self.runtime.report_progress(None, f"{step}: {self.size:,} positions, {self.done / self.size:.0%}")
 
-        for cells, positions, tried, stuck in self.map_spans(self._expand, self.done):
+        for cells, positions, tried, stuck in self.map_classes(self._prepare_expansion, self._expansion, self.done):
             while self.after.size + len(cells) // 3 > self.after.most:
                 if CELL_SIZE << self.after.bits >= LARGE_TABLE:
                     self.runtime.require_memory(3 * CELL_SIZE << self.after.bits, "a level of positions")
@@ -128,19 +173,19 @@ class Frontier:
         self.cells, self.game = compact_table(table, report), game
         self._start_level()
 
-    def map_spans(self, function: Callable[[Span], Result], start: int = 0) -> Iterator[Result]:
-        """Call `function` for ranges of classes, on all cores if there are enough of them."""
-        items = [(first, min(first + ITEM_SIZE, self.size)) for first in range(start, self.size, ITEM_SIZE)]
-        return self.runtime.executor.map(function, items) if len(items) > MIN_PARALLEL_CALLS else map(function, items)
+    def map_classes(self, prepare: Prepare[Shared, Cells, Result], shared: Shared, start: int = 0) -> Iterator[Result]:
+        """Call a function for parts of the classes, by all workers if there are enough of them."""
+        parts = _Parts(self.cells, start)
+        if len(parts) > MIN_PARALLEL_CALLS:
+            return self.runtime.map(prepare, shared, parts)
+        return map(prepare(shared, self.runtime), parts)
 
-    def _expand(self, span: Span) -> _SpanResult:
-        bits = (8 * ITEM_SIZE).bit_length()
-        while not self._expand_into(table := kernel.Table(bits), span):
-            bits += 1
-        return compact_table(table), table.positions, table.tried, (table.stuck_high << 64) + table.stuck_low
+    _prepare_expansion: Prepare[Any, Cells, PartResult] = staticmethod(_prepare_jumps)
 
-    def _expand_into(self, table: kernel.Table, span: Span) -> bool:
-        return kernel.expand(self.game, self.cells, *span, table)
+    @property
+    def _expansion(self) -> Any:
+        """What `_prepare_expansion` needs."""
+        return self.game
 
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge(cells, 0, len(cells) // 3, self.after)
@@ -413,26 +458,10 @@ class SolutionCounter:
         """Return the ways through all pairs one jump apart, times the number of symmetries."""
         front, runtime = self.forward, self.runtime
 
-        def report() -> None:
-            runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
-
-        table = build_table(cells, report)
-
-        def join_span(span: Span) -> int:
-            first, last = span
-            sums = array("Q", bytes(16 * (last - first)))
-            kernel.count_meetings(front.game, front.cells, first, last, table, self.field.full, sums)
-            here = front.cells[3 * first : 3 * last]
-            return sum(
-                ((here[3 * at + 1] << 64) + here[3 * at + 2]) * ((sums[2 * at] << 64) + sums[2 * at + 1])
-                for at in range(last - first)
-                if sums[2 * at] or sums[2 * at + 1]
-            )
-
         total = 0
-        for part in front.map_spans(join_span):
+        for part in front.map_classes(_prepare_meetings, (front.game, cells, self.field.full)):
             total += part
-            report()
+            runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
         return total
 
     def _state(self) -> tuple[dict[str, object], list[Buffer]]:
@@ -475,7 +504,10 @@ class _ProbeRuntime(SearchRuntime):
 
     def __init__(self, runtime: SearchRuntime) -> None:
         super().__init__(runtime.monotonic)
-        self._runtime, self.cores, self.executor = runtime, runtime.cores, runtime.executor
+        self._runtime, self.cores, self.executor, self.remote = runtime, runtime.cores, runtime.executor, runtime.remote
+
+    def check_stop(self) -> None:
+        self._runtime.check_stop()
 
     def report_progress(self, part: float | None, note: str) -> None:
         self._runtime.report_progress(part, note)

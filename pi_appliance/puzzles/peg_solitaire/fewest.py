@@ -6,18 +6,33 @@ bound.
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, Move, diagonal_parity, find_pagodas, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Solution
-from pi_appliance.puzzles.peg_solitaire.count import COPY_SIZE, LARGE_TABLE, Frontier, Span, copy_words, spans
+from pi_appliance.puzzles.peg_solitaire.count import (
+    COPY_SIZE,
+    LARGE_TABLE,
+    Cells,
+    Frontier,
+    PartResult,
+    copy_words,
+    expand,
+    spans,
+)
 from pi_appliance.puzzles.runtime import Buffer, Interrupted, SearchRuntime
 
 KEY_SIZE = 8  # bytes
 POSITION_SHARE = 0.4  # bytes per placement of pegs, as measured on the full English board
 MIN_PEGS_FOR_PAGODAS = 20  # pegs: below, pagoda functions cost more than they save
+
+
+def _prepare_chains(shared: tuple[kernel.Game, int], _: SearchRuntime) -> Callable[[Cells], PartResult]:
+    game, most = shared
+    return partial(expand, lambda cells, table: kernel.expand_chains(game, cells, 0, len(cells) // 3, table, most))
 
 
 class Layers(Frontier):
@@ -49,8 +64,11 @@ class Layers(Frontier):
         for span in spans(len(keys), COPY_SIZE, report):
             kernel.add_keys(keys, *span, 1, self.seen)
 
-    def _expand_into(self, table: kernel.Table, span: Span) -> bool:
-        return kernel.expand_chains(self.game, self.cells, *span, table, self.most - self.level - 1 + self.spare)
+    _prepare_expansion = staticmethod(_prepare_chains)
+
+    @property
+    def _expansion(self) -> tuple[kernel.Game, int]:
+        return self.game, self.most - self.level - 1 + self.spare
 
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge_new(cells, 0, len(cells) // 3, self.seen, self.after)

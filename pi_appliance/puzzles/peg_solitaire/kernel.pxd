@@ -10,6 +10,7 @@ cdef class Game:
     cdef public unsigned long long low, unjumpable, goals
     cdef public unsigned long long[::1] triples, pairs, images, weight_sums, losses, fields, stack
     cdef public unsigned int[::1] end_holes, starts, pegs
+    cdef object definition
 
     @cython.locals(best=cython.ulonglong, stabilizer=cython.uint, images=cython.ulonglong[::1],
                    width=cython.uint, low=cython.ulonglong, parts=cython.uint, chunk=cython.ulonglong,

@@ -8,6 +8,7 @@ its members.
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 HASH_FACTOR = 0x9E37_79B9_7F4A_7C15  # 2**64 / golden ratio: spreads neighbouring keys
@@ -47,6 +48,11 @@ class Game:
         self.pegs = array("I", bytes(4 * STACK_SIZE))
         self.stabilizer = 1
         self.unjumpable = self.goals = 0  # for expand_chains
+        self.definition = moves, starts, width, parts, images, weight_sums, losses
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to rebuild the board, for the workers of a search."""
+        return _restore_game, (self.definition, self.unjumpable, self.goals)
 
     def canonical(self, position: int) -> int:
         """Return the least image of `position`; sets `stabilizer`, the number of symmetries that keep it."""
@@ -91,6 +97,12 @@ class Game:
             if left != GUARDS:
                 break
         return left == GUARDS
+
+
+def _restore_game(definition: tuple[Any, ...], unjumpable: int, goals: int) -> Game:
+    game = Game(*definition)
+    game.unjumpable, game.goals = unjumpable, goals
+    return game
 
 
 class Table:

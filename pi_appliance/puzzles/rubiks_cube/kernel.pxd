@@ -12,6 +12,7 @@ cdef class SearchTables:
     cdef const unsigned char[::1] turn_symmetry, inverse_turns, products, turn_lists
     cdef const unsigned char[::1] corner_distance, edge_distance, twist_distance, class_distance, large
     cdef readonly bint is_large
+    cdef object parts
 
     @cython.locals(entry=int, one=int, two=int)
     cdef int look_up(self, int group, int twist, int before) noexcept

@@ -43,6 +43,11 @@ class SearchTables:
         self.corner_distance, self.edge_distance, self.twist_distance, self.class_distance = small_tables
         self.large, self.turn_lists = large, turn_lists
         self.is_large = len(large) > 0
+        self.parts = move_tables, class_tables, symmetry_tables, phase2_tables, small_tables, large, turn_lists
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to rebuild the tables, for the workers of a search."""
+        return SearchTables, self.parts
 
     def look_up(self, group: int, twist: int, before: int) -> int:
         """Return a lower bound of the length of phase 1, plus 256 times where the turns that shorten it are listed.

@@ -309,9 +309,7 @@ class OptimalSearch:
 
     def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
         self._state, self._tables, self._runtime = state, tables, runtime
-        self._rotations = axis_rotations()
         self._checkpoint = Checkpoint(runtime, "rubiks-cube/shortest", state)
-        self._solved = to_coordinates([SOLVED])[0]
         saved = self._checkpoint.load()
         self.progress = OptimalState(**saved.values) if saved else OptimalState(self._lower_bound())
 
@@ -337,8 +335,8 @@ class OptimalSearch:
 
     def search_step(self, length: int) -> Iterator[int]:
         """Search for one solution of `length` turns; yield the positions searched."""
-        search = self._create_search()
-        search.begin(self._starts(self._state), self._solved, length, NO_FACE)
+        search = _create_search(self._tables)
+        search.begin(_starts(self._state), to_coordinates([SOLVED])[0], length, NO_FACE)
         while (result := search.run(NODE_BUDGET)) != DONE:
             if result == FOUND:
                 self.progress.solutions.append(tuple(search.path[:length]))
@@ -348,41 +346,51 @@ class OptimalSearch:
     def _lower_bound(self) -> int:
         bounds = [
             self._tables.bound(start.twist, start.flip, start.slice_sorted // c.ORDERS)
-            for start in self._starts(self._state)
+            for start in _starts(self._state)
         ]
         return max(*bounds, min(bounds) + 1)
 
     def _search_length(self) -> Iterator[tuple[list[Turns], int]]:
         """Yield solutions and positions of each remaining work unit of the current length."""
         length = self.progress.length
-        units: Sequence[Turns] = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
-        note = f"no solution of fewer than {length} moves"
-
-        def report() -> None:
-            self._runtime.report_progress(None, note)
-
-        def search_unit(prefix: Turns) -> tuple[list[Turns], int]:
-            state = self._state
-            for turn in prefix:
-                state = c.compose(state, turn_states()[turn])
-            search = self._create_search()
-            last_face = prefix[-1] // 3 if prefix else NO_FACE
-            search.begin(self._starts(state), self._solved, length - len(prefix), last_face)
-            found = find_solutions(lambda: search.run(NODE_BUDGET), report)
-            solutions = [prefix + tuple(search.path[: length - len(prefix)]) for _ in found]
-            report()
-            return solutions, search.nodes
-
-        for result in self._runtime.executor.map(search_unit, units[self.progress.done :]):
-            self._runtime.report_progress(self.progress.done / len(units) if len(units) > 1 else None, note)
+        prefixes = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
+        units = [(self._state, length, prefix) for prefix in prefixes[self.progress.done :]]
+        for result in self._runtime.map(_unit_search, self._tables, units):
+            part = self.progress.done / len(prefixes) if len(prefixes) > 1 else None
+            self._runtime.report_progress(part, f"no solution of fewer than {length} moves")
             yield result
 
-    def _create_search(self) -> DepthSearch:
-        buffers = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(8)]
-        axis_turns = array("i")
-        for faces in (*self._rotations, *({new: old for old, new in faces.items()} for faces in self._rotations)):
-            axis_turns.extend(FACES.index(faces[FACES[turn // 3]]) * 3 + turn % 3 for turn in range(TURNS))
-        return DepthSearch(self._tables, buffers, axis_turns)
 
-    def _starts(self, state: State) -> list[Coordinates]:
-        return to_coordinates(c.conjugate(state, faces) for faces in self._rotations)
+def _unit_search(
+    tables: SearchTables, runtime: SearchRuntime
+) -> Callable[[tuple[State, int, Turns]], tuple[list[Turns], int]]:
+    def search_unit(unit: tuple[State, int, Turns]) -> tuple[list[Turns], int]:
+        """Return the solutions that begin with these turns, and the positions searched."""
+        state, length, prefix = unit
+
+        def report() -> None:
+            runtime.report_progress(None, f"no solution of fewer than {length} moves")
+
+        for turn in prefix:
+            state = c.compose(state, turn_states()[turn])
+        search = _create_search(tables)
+        last_face = prefix[-1] // 3 if prefix else NO_FACE
+        search.begin(_starts(state), to_coordinates([SOLVED])[0], length - len(prefix), last_face)
+        found = find_solutions(lambda: search.run(NODE_BUDGET), report)
+        solutions = [prefix + tuple(search.path[: length - len(prefix)]) for _ in found]
+        report()
+        return solutions, search.nodes
+
+    return search_unit
+
+
+def _create_search(tables: SearchTables) -> DepthSearch:
+    buffers, rotations = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(8)], axis_rotations()
+    axis_turns = array("i")
+    for faces in (*rotations, *({new: old for old, new in faces.items()} for faces in rotations)):
+        axis_turns.extend(FACES.index(faces[FACES[turn // 3]]) * 3 + turn % 3 for turn in range(TURNS))
+    return DepthSearch(tables, buffers, axis_turns)
+
+
+def _starts(state: State) -> list[Coordinates]:
+    return to_coordinates(c.conjugate(state, faces) for faces in axis_rotations())

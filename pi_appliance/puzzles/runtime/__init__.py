@@ -18,11 +18,16 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.puzzles.runtime.limits import format_bytes
 
+if TYPE_CHECKING:
+    from pi_appliance.puzzles.runtime.remote import ExecutorSource
+
+Shared = TypeVar("Shared")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int] | array[float]"
 
@@ -84,6 +89,10 @@ class SerialExecutor(Executor):
             yield result
 
 
+Prepare: TypeAlias = Callable[[Shared, "SearchRuntime"], Callable[[Item], Result]]
+"""Makes the function for the items of `SearchRuntime.map`. Workers find it in its module."""
+
+
 class SearchRuntime:
     """Everything a search may use: here one core, a cache in memory, no deadline, and time 0."""
 
@@ -96,11 +105,35 @@ class SearchRuntime:
     Results are pickled. Items should take 0.05 s or more.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = lambda: 0.0,
+        *,
+        executor: "ExecutorSource | None" = None,
+    ) -> None:
+        """Make the calls of `map` by `executor`, or one that it makes; else in this process."""
+        self.remote = None
+        if executor is not None:
+            from pi_appliance.puzzles.runtime.remote import RemoteExecutor  # noqa: PLC0415 - it imports this module
+
+            self.remote = RemoteExecutor(executor)
         self.cache = Cache()
         self.checkpoints: set[str] = set()  # the names of those that were saved
         self.checkpoint_bytes = 0  # written so far
         self.monotonic = monotonic  # returns the seconds of a monotonic clock
+
+    def map(self, prepare: Prepare[Shared, Item, Result], shared: Shared, items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the result for each item, in order: the long work of a search, on all workers.
+
+        Each worker calls `prepare(shared, runtime)` once, and the function that it returns for
+        each of its items. All of these are pickled if the workers do not see this memory.
+        """
+        if self.remote is None:
+            return self.executor.map(prepare(shared, self), items)
+        return self.remote.map(prepare, shared, items, self.check_stop)
+
+    def check_stop(self) -> None:
+        """Raise Interrupted if the search must end now."""
 
     def report_progress(self, part: float | None, note: str) -> None:
         """Report the part that is done, 0 to 1 (None: unknown), and the current step.

@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime, SerialExecutor
 from pi_appliance.puzzles.runtime.limits import Deadline, StopSignals, available_cores, memory_budgets, require_memory
 from pi_appliance.puzzles.runtime.pool import ForkExecutor
+
+if TYPE_CHECKING:
+    from pi_appliance.puzzles.runtime.remote import ExecutorSource
 
 FOLDER = "puzzles"  # the folder of the cache, in the state folder
 ProgressCallback = Callable[[float | None, str], None]
@@ -36,8 +40,9 @@ class LocalRuntime(SearchRuntime):
         cores: int,
         on_progress: ProgressCallback,
         memory_advice: str,
+        executor: "ExecutorSource | None",
     ) -> None:
-        super().__init__(time.monotonic)
+        super().__init__(time.monotonic, executor=executor)
         self.cache, self.cores, self.checkpoint_writes = cache, cores, CHECKPOINT_WRITES
         self._stop, self._deadline, self._on_progress = stop, deadline, on_progress
         self._memory_advice, self._reported_at = memory_advice, float("-inf")
@@ -48,12 +53,12 @@ class LocalRuntime(SearchRuntime):
         if self.cores == 1:
             return SerialExecutor(self._around_call)
         return ForkExecutor(
-            self.cores, check=self._check_stop, wakeup_fd=self._stop.wakeup_fd, initializer=self._become_worker
+            self.cores, check=self.check_stop, wakeup_fd=self._stop.wakeup_fd, initializer=self._become_worker
         )
 
     def report_progress(self, part: float | None, note: str) -> None:
         """Forward a progress report, at most ten a second."""
-        self._check_stop()
+        self.check_stop()
         now = time.monotonic()
         if now - self._reported_at >= _PROGRESS_INTERVAL or part == 1:
             self._reported_at = now
@@ -76,7 +81,8 @@ class LocalRuntime(SearchRuntime):
         """Return the seconds until the deadline, or None without one."""
         return self._deadline.seconds_left()
 
-    def _check_stop(self) -> None:
+    def check_stop(self) -> None:
+        """Raise Interrupted after a signal or at the deadline."""
         seconds_left = self.seconds_left()
         if seconds_left == 0 or (self._stop.signal and seconds_left is not None and seconds_left < _NEAR_DEADLINE):
             raise Interrupted("its time is over")
@@ -91,7 +97,7 @@ class LocalRuntime(SearchRuntime):
     @contextlib.contextmanager
     def _around_call(self) -> Iterator[None]:
         """Discard the progress that a call reports, as with a worker process."""
-        self._check_stop()
+        self.check_stop()
         on_progress, reported_at = self._on_progress, self._reported_at
         self._on_progress = ignore_progress
         try:
@@ -109,20 +115,28 @@ def open_runtime(
     cpu_percent: int | None = None,
     memory_advice: str = "",
     cores: int | None = None,
+    executor: "ExecutorSource | None" = None,
 ) -> Iterator[LocalRuntime]:
     """Create a `SearchRuntime` for a `with` block; SIGINT, SIGTERM and SIGHUP interrupt it.
 
-    `cpu_percent` limits the cores; `memory_advice` says how to raise the limit to {}.
+    `cpu_percent` limits the cores; `memory_advice` says how to raise the limit to {}. An
+    `executor` makes the calls of long work (see `remote`); else the cores do.
     """
     with StopSignals().install_handlers() as stop, Deadline(seconds).watch_suspension() as deadline:
-        yield LocalRuntime(
+        runtime = LocalRuntime(
             FileCache(folder),
             stop,
             deadline,
             cores=cores or available_cores(cpu_percent),
             on_progress=on_progress,
             memory_advice=memory_advice,
+            executor=executor,
         )
+        try:
+            yield runtime
+        finally:
+            if runtime.remote:
+                runtime.remote.close()
 
 
 _MIN_ELAPSED = 3.0  # seconds

@@ -136,10 +136,7 @@ class _Worker:
             message = self.connection.recv_bytes()
         except (EOFError, OSError):
             raise self._explain_death() from None
-        error_type, result = pickle.loads(message)  # noqa: S301 - written by a copy of this process
-        if error_type is not None:
-            raise _restore_error(error_type, *result)
-        return result
+        return unpickle_result(message)
 
     def kill(self) -> None:
         if os.getpid() != self._parent:  # another fork has inherited this object
@@ -185,15 +182,15 @@ def _run_worker(
         initializer()
         while os.getppid() == parent:
             item = pickle.loads(connection.recv_bytes())  # noqa: S301 - written by the parent
-            connection.send_bytes(_call(function, item if get_item is None else get_item(item)))
+            connection.send_bytes(pickle_result(function, item if get_item is None else get_item(item)))
     except (EOFError, OSError):
         status = 0
     finally:
         os._exit(status)  # the parent's exit handlers are not ours
 
 
-def _call(function: Callable[[Any], Any], item: Any) -> bytes:
-    """Return `(None, result)` or `(class, state)` of the exception, pickled."""
+def pickle_result(function: Callable[[Any], Any], item: Any) -> bytes:
+    """Make a call; return `(None, result)` or `(class, state)` of the exception, pickled."""
     try:
         return pickle.dumps((None, function(item)), pickle.HIGHEST_PROTOCOL)
     except BaseException as error:  # noqa: BLE001 - the parent raises it
@@ -202,6 +199,14 @@ def _call(function: Callable[[Any], Any], item: Any) -> bytes:
             return pickle.dumps((type(error), (error.__reduce__()[1], vars(error))), pickle.HIGHEST_PROTOCOL)
         text = "".join(traceback.format_exception_only(error)).strip()
         return pickle.dumps((RuntimeError, ((text,), {})))
+
+
+def unpickle_result(message: bytes) -> Any:
+    """Return the result of a call, or raise its exception."""
+    error_type, result = pickle.loads(message)  # noqa: S301 - written by another process of the search
+    if error_type is not None:
+        raise _restore_error(error_type, *result)
+    return result
 
 
 def _restore_error(kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:

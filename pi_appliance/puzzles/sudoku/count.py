@@ -5,7 +5,7 @@ unsearched becomes a branch. No part is searched twice, and an interruption lose
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -97,18 +97,10 @@ def count_parallel(
     grid: str, limit: int | None, runtime: SearchRuntime, branch_budget: int = BRANCH_BUDGET
 ) -> SolutionCount:
     """Count the solutions of a 9x9 grid, up to `limit`."""
-
-    def count_branch(branch: _Branch) -> tuple[int, int, list[_Branch]]:
-        """Search a branch; return its solutions, guesses and unsearched branches."""
-        search = kernel.GridSearch()
-        search.load_frame(array("I", branch[0]))
-        solutions = search.count_next(_UNLIMITED if limit is None else limit, branch_budget)
-        return solutions, search.guesses, list(_open_branches(search, branch[1]))
-
     search = kernel.GridSearch()
     search.begin(grid.encode(), 0)
     state = _CountState(0, 0, list(_open_branches(search, 1.0)))
-    checkpoint = Checkpoint(runtime, "sudoku/count", grid)
+    checkpoint, budgets = Checkpoint(runtime, "sudoku/count", grid), (limit, branch_budget)
     if saved := checkpoint.load():
         frames, weights = bytes(saved.buffers[0]), saved.values["weights"]
         branches = [(frames[n * _FRAME_BYTES : (n + 1) * _FRAME_BYTES], part) for n, part in enumerate(weights)]
@@ -121,7 +113,7 @@ def count_parallel(
             wave, new_branches, searched = state.branches[-WAVE_SIZE:], list[_Branch](), 0
             del state.branches[-WAVE_SIZE:]
             try:
-                for solutions, guesses, branches in runtime.executor.map(count_branch, wave):
+                for solutions, guesses, branches in runtime.map(_branch_counter, budgets, wave):
                     state.solutions += solutions
                     state.guesses += guesses
                     new_branches += branches
@@ -132,6 +124,21 @@ def count_parallel(
     if limit is not None and state.solutions >= limit:
         return SolutionCount(limit, is_complete=False, guesses=state.guesses)
     return SolutionCount(state.solutions, is_complete=True, guesses=state.guesses)
+
+
+def _branch_counter(
+    budgets: tuple[int | None, int], _: SearchRuntime
+) -> Callable[[_Branch], tuple[int, int, list[_Branch]]]:
+    limit, branch_budget = budgets
+
+    def count_branch(branch: _Branch) -> tuple[int, int, list[_Branch]]:
+        """Search a branch; return its solutions, guesses and unsearched branches."""
+        search = kernel.GridSearch()
+        search.load_frame(array("I", branch[0]))
+        solutions = search.count_next(_UNLIMITED if limit is None else limit, branch_budget)
+        return solutions, search.guesses, list(_open_branches(search, branch[1]))
+
+    return count_branch
 
 
 def _open_branches(search: kernel.GridSearch, weight: float) -> Iterator[_Branch]:

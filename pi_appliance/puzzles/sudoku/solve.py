@@ -7,9 +7,8 @@ of a file are solved on all cores; an interrupted run is resumed.
 import random
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from heapq import nlargest
 from itertools import chain, islice
 
@@ -323,10 +322,10 @@ def solve_batch(
 
 def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_size: int) -> dict[str, int]:
     first, total = len(state.counts), len(board.grids)
-    search_chunk, step = (_search_by_kernel, chunk_size) if board.size == 9 else (_search_by_sat, 1)
-    chunks = (range(start, min(start + step, total)) for start in range(first, total, step))
+    prepare, step = (_search_by_kernel, chunk_size) if board.size == 9 else (_search_by_sat, 1)
+    chunks = (board.grids[start : start + step] for start in range(first, total, step))
     started_at = runtime.monotonic()
-    for part in runtime.executor.map(partial(search_chunk, board, runtime), chunks):
+    for part in runtime.map(prepare, board.size, chunks):
         state.extend(part.solutions, part.counts, part.guesses)
         runtime.report_progress(len(state.counts) / total, f"{len(state.counts):,} of {total:,} grids")
     search_hard_grids(board, state, runtime)
@@ -334,24 +333,32 @@ def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_s
     return {"grids_per_second": round((total - first) / seconds)} if seconds > 0 else {}
 
 
-def _search_by_kernel(board: Board, runtime: SearchRuntime, chunk: range) -> BatchState:
-    state, search = BatchState(), kernel.GridSearch()
-    step = max(1, len(chunk) // 10)
-    for start in range(chunk.start, chunk.stop, step):
-        runtime.report_progress(None, f"grid {start + 1:,}")
-        clues = "".join(board.grids[start : min(start + step, chunk.stop)]).encode()
-        grids = len(clues) // 81
-        solutions, counts, guesses = bytearray(len(clues)), bytearray(grids), array("I", bytes(4 * grids))
-        search.solve_batch(clues, solutions, counts, guesses, GRID_BUDGET)
-        state.extend(solutions, counts, guesses)
-    return state
+def _search_by_kernel(_size: int, runtime: SearchRuntime) -> Callable[[Sequence[str]], BatchState]:
+    search = kernel.GridSearch()
+
+    def search_grids(grids: Sequence[str]) -> BatchState:
+        state = BatchState()
+        step = max(1, len(grids) // 10)
+        for start in range(0, len(grids), step):
+            runtime.report_progress(None, f"grid {start + 1:,} of {len(grids):,}")
+            clues = "".join(grids[start : start + step]).encode()
+            count = len(clues) // 81
+            solutions, counts, guesses = bytearray(len(clues)), bytearray(count), array("I", bytes(4 * count))
+            search.solve_batch(clues, solutions, counts, guesses, GRID_BUDGET)
+            state.extend(solutions, counts, guesses)
+        return state
+
+    return search_grids
 
 
-def _search_by_sat(board: Board, runtime: SearchRuntime, chunk: range) -> BatchState:
-    search = SatSearch(board.grids[chunk.start], board.size, runtime)
-    first_two = list(islice(search.solutions(), 2))
-    solution = (first_two or [EMPTY * board.size**2])[0]
-    return BatchState(bytearray(solution.encode()), bytearray([len(first_two)]), array("I", [search.guesses()]))
+def _search_by_sat(size: int, runtime: SearchRuntime) -> Callable[[Sequence[str]], BatchState]:
+    def search_grid(grids: Sequence[str]) -> BatchState:
+        search = SatSearch(grids[0], size, runtime)
+        first_two = list(islice(search.solutions(), 2))
+        solution = (first_two or [EMPTY * size**2])[0]
+        return BatchState(bytearray(solution.encode()), bytearray([len(first_two)]), array("I", [search.guesses()]))
+
+    return search_grid
 
 
 def search_hard_grids(board: Board, state: BatchState, runtime: SearchRuntime) -> None:
@@ -426,11 +433,12 @@ def _difficulty_table(board: Board, state: BatchState, runtime: SearchRuntime) -
     unique = [grid for grid, count in zip(board.grids, state.counts, strict=True) if count == 1]
     groups = [unique[start : start + 10] for start in range(0, len(unique), 10)]
 
-    def rate_group(group: list[str]) -> list[str]:
-        return [techniques.rate_difficulty(grid, 9, runtime).level for grid in group]
-
     tally: Counter[str] = Counter()
-    for done, levels in enumerate(runtime.executor.map(rate_group, groups), 1):
+    for done, levels in enumerate(runtime.map(_rate_grids, 9, groups), 1):
         tally.update(levels)
         runtime.report_progress(done / len(groups), "rating the difficulty")
     return Table("How hard for a person", ("level", "grids"), [(level, tally[level]) for level in LEVELS])
+
+
+def _rate_grids(size: int, runtime: SearchRuntime) -> Callable[[Sequence[str]], list[str]]:
+    return lambda grids: [techniques.rate_difficulty(grid, size, runtime).level for grid in grids]

@@ -1,0 +1,284 @@
+"""Make the calls of a search by any standard executor: processes, or the machines of a cluster.
+
+What all calls share, such as a table, goes to each worker once, under the hash of its bytes: see
+ADR 0160. Several items go together, so that a distant worker has work for a while.
+"""
+
+import io
+import os
+import pickle
+import socket
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles.runtime import Buffer, Prepare, SearchRuntime
+from pi_appliance.puzzles.runtime.pool import POLL_INTERVAL, pickle_result, unpickle_result
+
+Shared = TypeVar("Shared")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+ExecutorSource: TypeAlias = Executor | Callable[[], Executor]
+"""An executor, or a function that makes one, called again when the last one is broken."""
+
+_PREFETCH = 3  # batches per worker that are under way, or wait for the result of an earlier one
+_MIN_WORKERS = 2  # taken for granted until more have answered
+_SMALL_TABLE = 10_000  # bytes, which go with each batch
+_BATCH_SECONDS = 0.3  # a batch should take so long: an interruption loses it
+_MAX_FAILURES = 5  # of one batch
+_KEPT_TABLES = 2  # by a worker: the newest
+
+
+class RemoteExecutor:
+    """Makes calls by an executor whose workers share no memory with this process."""
+
+    def __init__(self, source: ExecutorSource) -> None:
+        self.source = source
+        self.executor = source if isinstance(source, Executor) else source()
+        self.seen_threads: set[str] = set()  # of workers that have answered
+        self.packed: tuple[object, object, _Table] | None = None
+
+    @property
+    def workers(self) -> int:
+        """The number of calls that seem to be made at once."""
+        return max(_MIN_WORKERS, len(self.seen_threads))
+
+    def map(
+        self,
+        prepare: Prepare[Shared, Item, Result],
+        shared: Shared,
+        items: Iterable[Item],
+        check_stop: Callable[[], None] = lambda: None,
+    ) -> Iterator[Result]:
+        """Yield the results in order. `check_stop` is called ten times a second. Raises Refused."""
+        batches = _Batches(self, self._pack(prepare, shared), items, check_stop)
+        try:
+            yield from batches.results()
+        finally:
+            batches.cancel()
+
+    def _pack(self, prepare: Callable[..., object], shared: object) -> "_Table":
+        """Return both as bytes. The same objects are packed once for many maps in a row."""
+        if self.packed is None or self.packed[0] is not prepare or self.packed[1] is not shared:
+            content = _pack((prepare, shared))
+            self.packed = prepare, shared, _Table(blake2b(content, digest_size=16).hexdigest(), content)
+        return self.packed[2]
+
+    def replace_broken(self, broken: Executor, error: BaseException) -> None:
+        """Make another executor instead of a broken one. Raises Refused."""
+        if broken is not self.executor:
+            return  # it was replaced already
+        if isinstance(self.source, Executor):
+            raise Refused(
+                f"a worker of the search was killed, and its executor takes no more calls: {_one_line(error)}; "
+                "give a function that makes the executor, or use fewer workers if memory ran out"
+            )
+        broken.shutdown(wait=False)
+        self.executor = self.source()
+
+    def close(self) -> None:
+        """Shut down the executor if it was made here."""
+        if not isinstance(self.source, Executor):
+            self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+class _Table(NamedTuple):
+    """A `prepare` function and what it shares, pickled."""
+
+    digest: str
+    content: bytes
+
+
+class _Reply(NamedTuple):
+    """What a worker sends back; without results, it lacks the table."""
+
+    worker: str
+    thread: str
+    seconds: float
+    results: list[bytes]
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """Items that are sent together."""
+
+    items: bytes
+    size: int
+    failures: int = 0
+    results: list[bytes] = field(default_factory=list)
+
+
+class _Batches:
+    """The batches of one map, on their way through the executor."""
+
+    def __init__(
+        self, remote: RemoteExecutor, table: _Table, items: Iterable[Any], check_stop: Callable[[], None]
+    ) -> None:
+        self._remote, self._table, self._check_stop = remote, table, check_stop
+        self._items, self._left = iter(items), len(items) if isinstance(items, Sequence) else None
+        self._size = 1  # of the next batch
+        self._ordered: deque[_Batch] = deque()  # all whose results were not taken yet
+        self._pending: dict[Future[_Reply], tuple[_Batch, Executor]] = {}
+        self._submissions = 0
+        self._carriers: dict[_Batch, str] = {}  # batches that bring the table, and the worker that asked for it
+        self._held: list[_Batch] = []  # until a worker has received the table
+
+    def results(self) -> Iterator[Any]:
+        """Yield the results in the order of the items."""
+        while True:
+            self._send_ahead()
+            self._check_stop()
+            if self._ordered and self._ordered[0].results:
+                for result in self._ordered.popleft().results:
+                    yield unpickle_result(result)
+            elif not self._ordered:
+                return
+            else:
+                for future in wait(self._pending, POLL_INTERVAL, FIRST_COMPLETED).done:
+                    self._receive(future)
+
+    def cancel(self) -> None:
+        """Cancel what has not begun."""
+        for future in self._pending:
+            future.cancel()
+
+    def _send_ahead(self) -> None:
+        while len(self._ordered) < _PREFETCH * self._remote.workers and (
+            items := list(islice(self._items, self._size))
+        ):
+            batch = _Batch(_pack(items), len(items))
+            self._ordered.append(batch)
+            if self._left is not None:
+                self._left -= len(items)
+            self._send(batch)
+
+    def _send(self, batch: _Batch) -> None:
+        is_small = len(self._table.content) <= _SMALL_TABLE
+        content = self._table.content if is_small or batch in self._carriers else None
+        while True:
+            self._submissions += 1  # makes each call different: Dask keeps the result of equal ones
+            executor = self._remote.executor
+            try:
+                with warnings.catch_warnings():  # of Dask, whose advice would be right if each call had a table
+                    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                    future = executor.submit(run_calls, self._table.digest, content, batch.items, self._submissions)
+            except (RuntimeError, OSError) as error:  # broken, shut down or not connected
+                self._note_failure(batch, executor, error)
+            else:
+                self._pending[future] = batch, executor
+                return
+
+    def _receive(self, future: "Future[_Reply]") -> None:
+        batch, executor = self._pending.pop(future)
+        try:
+            reply = future.result()
+        except Exception as error:  # noqa: BLE001 - exceptions of calls are results: this is a lost worker
+            self._note_failure(batch, executor, error)
+            self._send(batch)
+            return
+        if reply.results:
+            batch.results = reply.results
+            self._remote.seen_threads.add(reply.thread)
+            self._plan_size(reply.seconds / batch.size)
+            if self._carriers.pop(batch, None) is not None:
+                held, self._held = self._held, []
+                for each in held:
+                    self._send(each)
+        elif reply.worker in self._carriers.values():
+            self._held.append(batch)
+        else:
+            self._carriers[batch] = reply.worker
+            self._send(batch)
+
+    def _note_failure(self, batch: _Batch, executor: Executor, error: BaseException) -> None:
+        batch.failures += 1
+        if batch.failures >= _MAX_FAILURES:
+            raise Refused(
+                f"the workers of the search failed {batch.failures} times in a row: {_one_line(error)}; "
+                "see that they run the same version of this program and have enough memory"
+            ) from error
+        if isinstance(error, BrokenExecutor):
+            self._remote.replace_broken(executor, error)
+
+    def _plan_size(self, seconds: float) -> None:
+        """Choose the size of the next batch from the `seconds` of an item."""
+        size = min(2 * self._size, int(_BATCH_SECONDS / max(seconds, 1e-6)))
+        if self._left is not None:  # towards the end, all workers should end together
+            size = min(size, self._left // (2 * self._remote.workers))
+        self._size = max(1, size)
+
+
+def run_calls(digest: str, content: bytes | None, items: bytes, _submission: int) -> _Reply:
+    """Make the calls of a batch on a worker, by the table with this digest; else ask for it."""
+    if not _WORKER.has_table(digest, content):
+        return _Reply(_WORKER.name, "", 0, [])
+    began = time.monotonic()
+    results = [pickle_result(_WORKER.call, (digest, item)) for item in pickle.loads(items)]  # noqa: S301 - from a search
+    thread = f"{_WORKER.name}-{threading.get_ident()}"
+    return _Reply(_WORKER.name, thread, time.monotonic() - began, results)
+
+
+class _Worker:
+    """The tables of this process, and the functions that each of its threads prepared from them."""
+
+    def __init__(self) -> None:
+        self.name = f"{socket.gethostname()}-{os.getpid()}"
+        self._lock = threading.Lock()
+        self._tables: dict[str, tuple[Prepare[Any, Any, Any], Any]] = {}  # by digest, the newest last
+        self._thread = threading.local()
+
+    def has_table(self, digest: str, content: bytes | None) -> bool:
+        """Return whether the table is here, after it is taken from `content` if it is new."""
+        with self._lock:
+            if digest not in self._tables and content is not None:
+                self._tables[digest] = pickle.loads(content)  # noqa: S301 - from a search
+                for old in list(self._tables)[:-_KEPT_TABLES]:
+                    del self._tables[old]
+            return digest in self._tables
+
+    def call(self, arguments: tuple[str, Any]) -> object:
+        """Call the function of a table for an item."""
+        digest, item = arguments
+        functions: dict[str, Callable[[Any], object]] = self._thread.__dict__
+        if digest not in functions:
+            with self._lock:
+                prepare, shared = self._tables[digest]
+                for old in functions.keys() - self._tables.keys():
+                    del functions[old]
+            functions[digest] = prepare(shared, SearchRuntime(time.monotonic))
+        return functions[digest](item)
+
+
+_WORKER = _Worker()
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles views of numbers, too."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how to rebuild a view, or that the usual way is right."""
+        if isinstance(obj, memoryview):
+            return _restore_view, (pickle.PickleBuffer(obj.cast("B")), obj.format)
+        return NotImplemented
+
+
+def _restore_view(content: Buffer, kind: Any) -> "memoryview[int]":
+    return memoryview(content).cast(kind)
+
+
+def _pack(value: object) -> bytes:
+    out = io.BytesIO()
+    _Pickler(out, pickle.HIGHEST_PROTOCOL).dump(value)
+    return out.getvalue()
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,0 +1,311 @@
+"""Searches by standard executors: the same answers from threads, processes and the workers of Dask."""
+
+import multiprocessing
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.errors import ConfigError, Refused
+from pi_appliance.puzzles import Answer, SolveMode, connect_four, peg_solitaire, rubiks_cube, sudoku
+from pi_appliance.puzzles.connect_four import book
+from pi_appliance.puzzles.connect_four.search import position_of
+from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.local import open_runtime
+from pi_appliance.puzzles.sudoku.count import count_parallel
+from pi_appliance.puzzles.sudoku.solve import solve_batch
+from tests.puzzles.runtime import remote_calls
+from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, permute_grid
+
+Search = Callable[[SearchRuntime], object]
+
+
+def processes() -> Executor:
+    """Return two processes that see nothing of this one."""
+    return ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Executor]:
+    with processes() as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def dask_client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(
+    params=["threads", "processes", pytest.param("dask", marks=pytest.mark.slow)],
+)
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    if request.param == "threads":
+        with ThreadPoolExecutor(2) as threads:
+            yield threads
+    elif request.param == "processes":
+        yield request.getfixturevalue("pool")
+    else:
+        yield request.getfixturevalue("dask_client").get_executor()
+
+
+def summary(answer: Answer[Any]) -> object:
+    """Return what must be the same."""
+    details = {name: value for name, value in answer.details.items() if name != "grids_per_second"}
+    return answer.count, list(answer.solutions), answer.nodes_searched(), details, list(answer.tables)
+
+
+def many_grids(number: int) -> list[str]:
+    chance, known = random.Random(7), [*UNIQUE, *SEVERAL, *NONE]
+    return [permute_grid(known[at % len(known)], chance) for at in range(number)]
+
+
+def solve_file(runtime: SearchRuntime) -> object:
+    return summary(sudoku.solve("\n".join(many_grids(100)), SolveMode.COUNT, runtime))
+
+
+def solve_large_file(runtime: SearchRuntime) -> object:
+    return summary(sudoku.solve("\n".join(many_grids(6_000)), SolveMode.ALL, runtime))
+
+
+def solve_large_grids(runtime: SearchRuntime) -> object:
+    return summary(sudoku.solve("\n".join(["1...............", "12..34.........."] * 10), SolveMode.ALL, runtime))
+
+
+def count_grid(runtime: SearchRuntime) -> object:
+    return count_parallel("872.39...6....5....9.....7...89..21" + "." * 46, 20_000, runtime, branch_budget=1_000)
+
+
+def build_book(runtime: SearchRuntime) -> object:
+    start = position_of(connect_four.parse("333115733355541712672671", "mine"))
+    book.build_book(runtime, start, (1, 2, 3))
+    return bytes(runtime.cache.load(book.CACHE_NAME) or b"")
+
+
+def solve_deep_cube(runtime: SearchRuntime) -> object:
+    return summary(rubiks_cube.solve("R U2 F' D L B2 U R2 D' F L2 B", SolveMode.ALL, runtime))
+
+
+def count_pegs(runtime: SearchRuntime) -> object:
+    rows = ("XXX", "XXX", "OXXXXXX", "OXXOXXX", "OXXXXXX", "OOO", "OOO")  # levels of some 100,000 positions
+    return summary(peg_solitaire.solve("\n".join(row.center(7) for row in rows), SolveMode.COUNT, runtime))
+
+
+def fewest_moves(runtime: SearchRuntime) -> object:
+    return summary(peg_solitaire.solve(peg_solitaire.BOARDS["arrow"], SolveMode.FEWEST, runtime))
+
+
+SEARCHES = [
+    solve_file,
+    solve_large_grids,
+    count_grid,
+    build_book,
+    fewest_moves,
+    *(pytest.param(each, marks=pytest.mark.slow) for each in (solve_large_file, solve_deep_cube, count_pegs)),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_each_search_gives_the_same_answer_by_any_executor(executor: Executor, search: Search, tmp_path: Path) -> None:
+    alone = SearchRuntime()
+    right = search(alone)
+    runtime = SearchRuntime(executor=executor)
+    for name in alone.cache.names():  # tables take seconds to build; checkpoints are gone
+        if name.startswith("rubiks-cube/"):
+            runtime.cache.save(name, [alone.cache.load(name) or b""])
+    assert search(runtime) == right
+    with open_runtime(tmp_path, cores=2) as forking:
+        forking.cache = runtime.cache if search is solve_deep_cube else FileCache(tmp_path)
+        assert search(forking) == right
+
+
+def test_results_come_in_the_order_of_the_items(executor: Executor) -> None:
+    runtime = SearchRuntime(executor=executor)
+    assert list(runtime.map(remote_calls.multiplier, 3, range(2_000))) == [3 * item for item in range(2_000)]
+    assert list(runtime.map(remote_calls.multiplier, 4, iter([1, 2]))) == [4, 8]
+    assert list(runtime.map(remote_calls.multiplier, 5, [])) == []
+
+
+def test_items_are_taken_a_few_ahead(executor: Executor) -> None:
+    taken = 0
+
+    def items() -> Iterator[int]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield taken
+
+    results = SearchRuntime(executor=executor).map(remote_calls.multiplier, 1, items())
+    assert next(results) == 1
+    assert taken < 100
+    results.close()  # type: ignore[attr-defined]
+
+
+class Weighing(Executor):
+    """Passes calls on, and adds up the bytes that go with them."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self.sent = executor, 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Submit the call."""
+        self.sent += sum(len(each) for each in args if isinstance(each, bytes))
+        return self._executor.submit(fn, *args, **kwargs)
+
+
+def test_a_table_goes_to_each_worker_once(executor: Executor, tmp_path: Path) -> None:
+    weighing = Weighing(executor)
+    table = bytes(range(250)) * (remote_calls.TABLE_SIZE // 250)
+    runtime, shared = SearchRuntime(executor=weighing), (tmp_path, table)
+    for _ in range(3):
+        results = list(runtime.map(remote_calls.table_reader, shared, range(100)))
+        assert [value for value, _ in results] == list(range(100))
+    prepared = Counter(path.name.partition("-")[0] for path in tmp_path.iterdir())
+    workers = {str(pid) for _, pid in results}
+    assert workers <= prepared.keys()
+    threads = 2 if prepared.keys() == {str(os.getpid())} else 1  # each thread of a process prepares its function
+    assert max(prepared.values()) <= threads
+    assert weighing.sent < 2 * len(prepared) * threads * len(table), "of 300 calls"
+
+
+def test_a_view_of_numbers_arrives(executor: Executor) -> None:
+    view = memoryview(bytes(80_000)).cast("Q")
+    assert (
+        list(SearchRuntime(executor=executor).map(remote_calls.view_reader, view, range(0, 10_000, 1_000))) == [0] * 10
+    )
+
+
+def test_an_exception_of_a_call_comes_out_as_it_was_raised(executor: Executor) -> None:
+    results = SearchRuntime(executor=executor).map(remote_calls.failing, None, range(50))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ConfigError, match="the third is wrong") as caught:
+        list(results)
+    assert caught.value.problems[0].hint == "take another one"
+
+
+class Stopping(SearchRuntime):
+    """Is interrupted as soon as a file is there."""
+
+    def __init__(self, executor: Executor, folder: Path) -> None:
+        super().__init__(executor=executor)
+        self._folder = folder
+
+    def check_stop(self) -> None:
+        """Raise Interrupted when a call has begun."""
+        if any(self._folder.iterdir()):
+            raise Interrupted("the time is over")
+
+
+def test_an_interruption_waits_for_no_call_and_cancels_the_others(executor: Executor, tmp_path: Path) -> None:
+    runtime = Stopping(executor, tmp_path)
+    try:
+        with pytest.raises(Interrupted):  # while all workers wait for a file
+            list(runtime.map(remote_calls.patient, tmp_path, range(1_000)))
+    finally:
+        (tmp_path / "go").touch()
+    assert list(SearchRuntime(executor=executor).map(remote_calls.multiplier, 2, range(5))) == [0, 2, 4, 6, 8]
+    assert len(list(tmp_path.glob("begun-*"))) < 7, "those that had begun or were handed out, of 1,000"
+
+
+def test_an_interrupted_search_continues_with_another_executor(pool: Executor, tmp_path: Path) -> None:
+    board = sudoku.parse("\n".join(many_grids(4_000)))
+    reports = 0
+
+    class Cut(SearchRuntime):
+        def report_progress(self, part: float | None, note: str) -> None:
+            assert note
+            nonlocal reports
+            reports += part is not None
+            if reports > 1:
+                raise Interrupted("the time is over")
+
+    first = Cut(executor=pool)
+    with pytest.raises(Interrupted) as caught:
+        solve_batch(board, SolveMode.ALL, first, 100)
+    assert "of 4,000 grids were searched" in caught.value.partial_result
+    progress: list[float] = []
+
+    class Reporting(SearchRuntime):
+        def report_progress(self, part: float | None, note: str) -> None:
+            assert note
+            progress.extend([] if part is None else [part])
+
+    second = Reporting()
+    second.cache = first.cache
+    answer = solve_batch(board, SolveMode.ALL, second, 100)
+    assert summary(answer) == summary(solve_batch(board, SolveMode.ALL, SearchRuntime(), 100))
+    assert progress[0] >= 300 / 4_000, "two chunks had come before"
+
+
+def test_the_work_of_a_killed_process_is_made_again(tmp_path: Path) -> None:
+    runtime = SearchRuntime(executor=processes)
+    marker = tmp_path / "killed"
+    assert list(runtime.map(remote_calls.mortal, marker, range(300))) == [item * item for item in range(300)]
+    assert marker.exists()
+    assert runtime.remote is not None
+    runtime.remote.close()
+
+
+def test_a_pool_that_cannot_be_made_again_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    with processes() as executor:
+        runtime = SearchRuntime(executor=executor)
+        with pytest.raises(Refused, match="give a function that makes the executor"):
+            list(runtime.map(remote_calls.mortal, tmp_path / "killed", range(300)))
+
+
+def test_workers_that_always_die_end_the_search() -> None:
+    runtime = SearchRuntime(executor=processes)
+    with pytest.raises(Refused, match="failed 5 times in a row: BrokenProcessPool"):
+        list(runtime.map(remote_calls.suicidal, None, range(3)))
+    assert runtime.remote is not None
+    runtime.remote.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["processes", "dask"])
+@pytest.mark.parametrize("search", [solve_large_file])
+def test_a_worker_that_is_killed_in_the_middle_changes_no_answer(
+    kind: str, search: Search, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    right, killed = search(SearchRuntime()), list[int]()
+    client = request.getfixturevalue("dask_client") if kind == "dask" else None
+    others = {each.pid for each in multiprocessing.active_children()}  # of other tests
+
+    def kill_one(_: float | None, note: str) -> None:
+        if not killed and "of 6,000 grids" in note:
+            children = {each.pid for each in multiprocessing.active_children()} - others
+            pids = client.run(os.getpid).values() if client else children
+            killed.extend([pid for pid in pids if pid][:1])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    source = client.get_executor() if client else processes
+    with open_runtime(tmp_path, kill_one, executor=source) as runtime:
+        assert search(runtime) == right
+    assert killed
+
+
+def test_a_deadline_ends_the_wait_for_calls(executor: Executor, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    try:
+        with (
+            open_runtime(tmp_path, seconds=0.5, executor=executor) as runtime,
+            pytest.raises(Interrupted, match="its time is over"),
+        ):
+            list(runtime.map(remote_calls.patient, begun, range(1_000)))
+    finally:
+        (begun / "go").touch()
