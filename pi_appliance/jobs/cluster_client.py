@@ -16,6 +16,7 @@ from pi_appliance import __version__
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
 from pi_appliance.system import files
+from pi_appliance.system.http import describe_network_error
 
 NO_LIBRARY = "the cluster needs the package distributed; install it with: pip install 'pi-appliance[cluster]'"
 _FOLDER = "cluster"  # in the state folder
@@ -78,7 +79,6 @@ class ClusterConnection:
     """An executor on the workers; without one, `note` says why this machine works alone."""
 
     executor: Executor | None = None
-    workers: int = 1
     note: str = ""
 
 
@@ -115,7 +115,8 @@ def open_client(address: str, folder: MemberFolder, timeout: float = _TIMEOUT) -
     try:
         return Client(address, security=security, timeout=timeout, set_as_default=False)
     except (OSError, TimeoutError) as error:
-        reason = str(error.__cause__ or error).splitlines()[0]
+        text = str(error.__cause__ or error)
+        reason = describe_network_error(text) or text.splitlines()[0]
         raise Refused(f"the scheduler {address} cannot be reached: {reason}") from None
 
 
@@ -133,4 +134,4 @@ def _choose_workers(client: Any, address: str) -> ClusterConnection:
         return ClusterConnection(note=f"the cluster {address} cannot help: {what}; this machine worked alone")
     note = f"{others} workers of the cluster run another version and were left out" if others else ""
     restriction = {"workers": same} if others else {}
-    return ClusterConnection(client.get_executor(pure=False, **restriction), sum(threads[each] for each in same), note)
+    return ClusterConnection(client.get_executor(pure=False, **restriction), note)

@@ -4,12 +4,12 @@ An interrupted run reports its partial results and saves which board the next ru
 """
 
 import gc
+import contextlib
 import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -19,6 +19,7 @@ from typing import Annotated
 from pi_appliance.config.model import Config, Issues, Job
 from pi_appliance.config.units import Limits, Size, format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
+from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
@@ -49,20 +50,25 @@ from pi_appliance.storage.model import Picture, Result
 class PuzzleContext(JobContext):
     """The context of a run that may search for a long time."""
 
-    def search_runtime(
-        self, progress: Callable[[float | None, str], None] | None = None
-    ) -> AbstractContextManager[SearchRuntime]:
+    cluster_note = ""  # why the cluster of the configuration does not help, or not with all workers
+
+    @contextlib.contextmanager
+    def search_runtime(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
         """Create the runtime of a search for a `with` block; the end of the run interrupts it."""
         folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
         FileCache(folder).remove_stale_files()
-        return local.open_runtime(
-            folder,
-            progress or self.progress,
-            seconds=None if deadline is None else deadline - time.monotonic(),
-            cpu_percent=self.config.jobs[self.job].cpu,
-            memory_advice=_memory_advice(self.job),
-        )
+        with cluster_client.connect(self.config) as cluster:
+            self.cluster_note = cluster.note
+            with local.open_runtime(
+                folder,
+                progress or self.progress,
+                seconds=None if deadline is None else deadline - time.monotonic(),
+                cpu_percent=self.config.jobs[self.job].cpu,
+                memory_advice=_memory_advice(self.job),
+                executor=cluster.executor,
+            ) as runtime:
+                yield runtime
 
 
 @dataclass(slots=True)
@@ -249,6 +255,8 @@ class PuzzleBatch:
         return result
 
     def _write_reports(self) -> Result:
+        if self.context.cluster_note:
+            self._write_note("Cluster", self.context.cluster_note)
         try:
             if self.options.precompute:
                 self._precompute_tables()
