@@ -115,8 +115,8 @@ def open_client(address: str, folder: MemberFolder, timeout: float = _TIMEOUT) -
     try:
         return Client(address, security=security, timeout=timeout, set_as_default=False)
     except (OSError, TimeoutError) as error:
-        text = str(error.__cause__ or error)
-        reason = describe_network_error(text) or text.splitlines()[0]
+        texts = [f"{type(each).__name__} {each}" for each in (error.__cause__, error) if each]
+        reason = describe_network_error(" ".join(texts)) or texts[0].splitlines()[0]
         raise Refused(f"the scheduler {address} cannot be reached: {reason}") from None
 
 

@@ -3,8 +3,8 @@
 An interrupted run reports its partial results and saves which board the next run starts with.
 """
 
-import gc
 import contextlib
+import gc
 import json
 import resource
 import time

@@ -1,5 +1,7 @@
 """Two real appliances with Dask's own scheduler and workers, which speak TLS on loopback."""
 
+import json
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -82,7 +84,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         stack.enter_context(member(first))
         stack.enter_context(member(second))
         result = Pair(first, second, f"tls://127.0.0.1:{port}")
-        wait_until(lambda: len(result.workers(first)) == 2)
+        wait_until(lambda: len(result.workers(first)) == 2, 180)
         yield result
 
 
@@ -135,7 +137,44 @@ def test_a_worker_that_is_killed_comes_back(pair):
         process = cluster.executor.submit(os.getpid).result(timeout=30)
         os.kill(process, 9)
         assert cluster.executor.submit(sum, [1, 2]).result(timeout=60) == 3
-    wait_until(lambda: len(pair.workers(pair.first)) == 2)
+    wait_until(lambda: len(pair.workers(pair.first)) == 2, 180)
+
+
+def test_a_job_over_the_cluster_gives_the_same_report(pair, tmp_path):
+    alone = Installation(tmp_path)
+    job = "puzzle:\n  kind: puzzle\n  with: {puzzle: sudoku, boards: [many.txt]}"
+    alone.write(job)
+    together = pair.second
+    for each in (alone, together):
+        (each.folder / "many.txt").write_text("\n".join(GRIDS * 4000) + "\n")
+    text = together.config.read_text()
+    together.config.write_text(text.replace("{puzzle: sudoku}", "{puzzle: sudoku, boards: [many.txt]}"))
+    assert together.run("reload").returncode == 0
+    for each in (alone, together):
+        ended = each.run("jobs", "run", "puzzle")
+        assert ended.returncode == 0, ended.stderr
+    reports = [_report(each) for each in (alone, together)]
+    assert reports[0]["boards"] == reports[1]["boards"]
+    assert "Cluster" not in (together.state / "reports" / "puzzle" / "result.txt").read_text()
+    with cluster_client.open_client(pair.scheduler, MemberFolder(together.state)) as client:
+        calls = client.run_on_scheduler(_count_calls)
+    assert calls > 0, "the workers answered nothing"
+
+
+GRIDS = [
+    "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
+    "4.....8.5.3..........7......2.....6.....8.4......1.......6.3.7.5..2.....1.4......",
+]
+
+
+def _count_calls(dask_scheduler: Any) -> int:
+    return sum("run_calls" in name for name in dask_scheduler.task_prefixes)
+
+
+def _report(installation: Installation) -> Any:
+    """Return the report as JSON, without what differs from run to run."""
+    text = (installation.state / "reports" / "puzzle" / "result.json").read_text()
+    return json.loads(re.sub(r'"(seconds|grids_per_second)": [\d.]+', r'"\1": 0', text))
 
 
 def _config(machine: Installation) -> Any:
