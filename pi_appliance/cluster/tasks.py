@@ -8,9 +8,8 @@ import json
 import platform
 import socket
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from pi_appliance import __version__, errors
 from pi_appliance.cluster import certificates, discovery, join_code
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs.cluster_client import MemberFolder, Membership, open_client
-from pi_appliance.system import network
+from pi_appliance.system import http, network
 
 JOIN_PATH = "/cluster/join"
 PAGE_PORT = 8080
@@ -112,31 +111,30 @@ def _split_address(address: str) -> tuple[str, int]:
 def _ask(host: str, port: int, secret: bytes, message: str) -> dict[str, Any]:
     """Send the request for a certificate. Raises Refused unless the answer has the right proof."""
     where, proof = f"http://{host}:{port}", join_code.prove_request(secret, message)
-    request = urllib.request.Request(  # noqa: S310 - the address begins with http
-        where + JOIN_PATH,
-        json.dumps({"message": message, "proof": proof}).encode(),
-        {"Content-Type": "application/json"},
-    )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is in the same network
     try:
-        with opener.open(request, timeout=_REQUEST_TIMEOUT) as response:
-            envelope = json.loads(response.read(_MAX_ANSWER))
-    except urllib.error.HTTPError as error:
-        raise Refused(f"{where} refused: {_reason(error)}") from None
-    except (OSError, ValueError) as error:
-        raise Unavailable(f"{where} cannot be reached: {getattr(error, 'reason', error)}") from None
+        response = http.request_now(
+            "POST",
+            where + JOIN_PATH,
+            seconds=_REQUEST_TIMEOUT,
+            max_bytes=_MAX_ANSWER,
+            body=json.dumps({"message": message, "proof": proof}).encode(),
+            headers={"Content-Type": "application/json"},
+            use_proxy=False,  # it is in the same network
+        )
+    except http.NoResponse as error:
+        raise Unavailable(f"{where} cannot be reached: {error}") from None
+    try:
+        envelope = json.loads(response.body)
+    except ValueError:
+        envelope = {}
+    if response.status != HTTPStatus.OK or not isinstance(envelope, dict):
+        reason = envelope.get("error") if isinstance(envelope, dict) else None
+        raise Refused(f"{where} refused: {reason or f'status {response.status}'}")
     expected = join_code.prove_answer(secret, proof, str(envelope.get("message")))
     answer = join_code.open_message(envelope, expected)
     if answer is None:
         raise Refused(f"{where} does not know the code, so it is not the machine that made it")
     return answer
-
-
-def _reason(error: urllib.error.HTTPError) -> str:
-    try:
-        return str(json.loads(error.read(_MAX_ANSWER))["error"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return f"status {error.code}"
 
 
 def _stable_name(host: str, name: str) -> str:

@@ -45,7 +45,7 @@ PAGES = {  # every page that not only the owner may open
     "GET /music/sound": Role.CONTROL,
     "GET /parts/banner": Role.CONTROL,
 }
-PUBLIC = ("/hooks/", "/health", "/sign-in", "/static/", "/join/")
+PUBLIC = ("/hooks/", "/health", "/sign-in", "/static/", "/join/", "/cluster/join")
 LISTENERS = {"GET /player", "GET /player/art", *(f"GET /puzzles/{name}" for name in ("today", "hint", "check"))}
 GUESTS = {
     *(f"GET /player/{name}" for name in ("queue", "browse", "artists", "albums", "genres", "tracks", "search")),
@@ -224,7 +224,7 @@ def test_an_error_names_no_file_or_server_to_others(home: ServedAppliance, cooki
     try:
         home.cookie = cookies[Role.CONTROL]
         answer = home.ask("/api/v1/alarms", {"time": "06:45", "days": ["mon-fri"], "play": ["FIP"]})
-        assert answer.status == 400
+        assert answer.status == 422
         assert str(path.parent) not in answer.text
     finally:
         path.write_text(text)

@@ -168,10 +168,7 @@ def test_jobs_without_slots_are_explained(home: Installation) -> None:
             "'from' must be a date such as 2027-03-28, not '2027-02-30'",
         ),
         (("--from", "2027-06-02", "--to", "2027-06-01"), "'to' is before 'from'"),
-        (
-            ("--from", "0001-01-01", "--to", "9999-12-31"),
-            "'from' must be a date such as 2027-03-28, not '0001-01-01'",
-        ),
+        (("--from", "0001-01-01", "--to", "9999-12-31"), "'from' must be a date such as 2027-03-28"),
         (("nigth", *day("2027-06-01")), "did you mean 'night'?"),
         ((*day("2027-06-01"), "--zone", "Europe/Berln"), "did you mean 'Europe/Berlin'?"),
         ((*day("2027-06-01"), "--zone", "Europe"), "no time zone is called 'Europe'"),
