@@ -52,6 +52,18 @@ class AttemptResult:
     progress: str = ""  # progress at the end, appended to the summary
 
 
+@dataclass(frozen=True, slots=True)
+class LongWait:
+    """An attempt whose program runs for long, as one process leaves it to the next."""
+
+    child: process.Child
+    program: process.Program
+    plan: str
+    count: int
+    details: dict[str, Any]
+    progress: tuple[float | None, str]
+
+
 class Attempts:
     """All attempts of one run."""
 
@@ -82,6 +94,20 @@ class Attempts:
         self.count = 0
         self.log_error = ""
         """The reason why the log is incomplete."""
+        self.on_long_wait: Callable[[LongWait], None] | None = None
+        """Called when a program runs for long. It may execute another program, which continues."""
+        self._resumed: LongWait | None = None
+
+    def resume(self, wait: LongWait, log_error: int) -> None:
+        """Have `run` continue with the attempt that another process left.
+
+        `log_error` is the number of the error by which that could not write the log, or 0.
+        """
+        self._resumed, self.count, self.details, self.progress = wait, wait.count, wait.details, wait.progress
+        self.log = RunLog.resume(self.log.path)
+        self.output_tail = self.log.tail(process.MAX_TAIL)
+        if log_error:
+            self.log_error = f"; {files.write_error(self.log.path, OSError(log_error, os.strerror(log_error)))}"
 
     def run(
         self, random: Random, sensors: Sensors | None = None, sensor_interval: float = SENSOR_INTERVAL
@@ -93,13 +119,17 @@ class Attempts:
             sensors: The sensors of this machine.
             sensor_interval: Seconds between two readings of `sensors`.
         """
-        deadline = time.monotonic() + self.job.timeout.total_seconds()
+        resumed, self._resumed = self._resumed, None
+        deadline = resumed.child.deadline if resumed else time.monotonic() + self.job.timeout.total_seconds()
         retry = self.job.retry
         try:
-            suspend = self._watch_sensors(sensors, sensor_interval)
-            while not self.stop.signal:
-                self.count += 1
-                result = self._run_once(deadline + self.suspended_seconds - time.monotonic(), suspend)
+            suspend = None if resumed else self._watch_sensors(sensors, sensor_interval)
+            while not self.stop.signal or resumed:
+                if resumed:
+                    result, resumed = self._run_rest(resumed), None
+                else:
+                    self.count += 1
+                    result = self._run_once(deadline + self.suspended_seconds - time.monotonic(), suspend)
                 if result.retry_after is None or self.count > retry.max_retries:
                     return self._add_details(result)
                 delay = clock.retry_delay(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
@@ -145,6 +175,30 @@ class Attempts:
             self.suspended_seconds += ended.suspended_seconds
             return self._to_result(ended, out_of_memory=run_limits.out_of_memory())
 
+    def _run_rest(self, wait: LongWait) -> AttemptResult:
+        """Run the rest of an attempt that another process began."""
+        with limits.keep_limits(wait.plan) as run_limits:
+            result = process.watch_program(
+                wait.child,
+                stop=self.stop,
+                on_output=self._handle_output,
+                on_long_wait=self._leave_to(wait.program, wait.plan),
+            )
+            self._take_result(wait.program, result)
+            return self._to_result(result.process, out_of_memory=run_limits.out_of_memory())
+
+    def _leave_to(self, program: process.Program, plan: str) -> Callable[[process.Child], None] | None:
+        """Return what is called when `program` runs for long."""
+        on_long_wait = self.on_long_wait
+        if on_long_wait is None:
+            return None
+
+        def leave(child: process.Child) -> None:
+            if self.log.is_complete and not self.log_error:
+                on_long_wait(LongWait(child, program, plan, self.count, self.details, self.progress))
+
+        return leave
+
     def _run_program(
         self, seconds: float, plan: str, keep_open: Sequence[int], suspend: process.Suspend | None
     ) -> process.ProcessResult:
@@ -164,8 +218,14 @@ class Attempts:
             plan=plan,
             keep_open=keep_open,
             suspend=suspend,
+            on_long_wait=self._leave_to(program, plan) if suspend is None else None,
         )
         self.suspended_seconds += result.process.suspended_seconds
+        self._take_result(program, result)
+        return result.process
+
+    def _take_result(self, program: process.Program, result: process.ProgramResult) -> None:
+        """Leave the result of a program that ended by itself in `message`."""
         was_ended = result.process.timed_out or result.process.stopped
         try:
             if result.refusal:
@@ -175,7 +235,6 @@ class Attempts:
                 self.message = {"summary": good.summary, "details": dict(good.details)}
         except (Refused, Unavailable) as error:
             self.message = {"error": type(error).__name__, "message": str(error)}
-        return result.process
 
     @property
     def _kind(self) -> Any:

@@ -6,7 +6,6 @@ and `uninstall` edit the crontab of the user who calls them, which the daemon ca
 
 import codecs
 import json
-import logging
 import os
 import re
 import shutil
@@ -25,27 +24,23 @@ import click
 from pi_appliance.cli import client
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
 from pi_appliance.config import loader
-from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable
-from pi_appliance.jobs import notifications, runner
+from pi_appliance.errors import ConfigError, Refused, Unavailable
+from pi_appliance.jobs import long_run, notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
 from pi_appliance.jobs.run_options import parse_run_options, plan_run, request_run
-from pi_appliance.jobs.text import is_good, one_run
+from pi_appliance.jobs.text import exit_status, is_good, one_run, one_run_with_log
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.crontab import CrontabChange, SystemCrontab, UserCrontab, current_user, find_user
 from pi_appliance.storage import model
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
-from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock
-from pi_appliance.system.process import StopSignal, run_child
+from pi_appliance.system.process import StopSignal
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 P = ParamSpec("P")
 Command = Callable[..., Any]
-log = logging.getLogger("pi_appliance.notifications")
-_DELIVERY_TIMEOUT = 60.0  # seconds
-_TEMPORARY = 75  # as in sysexits.h: try again later
 _POLL_INTERVALS = 0.05, 0.5  # seconds between two looks at a run of the daemon: the first, and the longest
 
 
@@ -146,17 +141,20 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
         report(ended)
     else:
         or_last_good = not is_manual or is_child is not None  # a person rather corrects the file
-        ended = _run_here(config, values, Trigger(trigger), listener, report, or_last_good=or_last_good)
-    if not is_good(ended):
-        raise SystemExit(_TEMPORARY if ended["details"].get("unavailable") else 1)
+        # Nobody watches it, so that it may execute another program while it waits.
+        become_small = long_run.become_small if or_last_good and not as_json else None
+        ended = _run_here(
+            config, values, Trigger(trigger), listener, report, or_last_good=or_last_good, become_small=become_small
+        )
+    if status := exit_status(ended):
+        raise SystemExit(status)
 
 
 def _print_end(ended: Mapping[str, Any], *, as_json: bool, is_manual: bool) -> None:
     if as_json:
         click.echo(json.dumps(ended))
     elif not is_good(ended):  # cron mails all output, so there is output only about trouble
-        log_hint = f"; see: pi-appliance jobs log {ended['id']}" if ended["attempts"] else ""
-        click.echo(client.visible(one_run(ended)) + log_hint, err=True)
+        click.echo(one_run_with_log(ended), err=True)
     elif is_manual:
         click.echo(client.visible(one_run(ended)))
 
@@ -182,6 +180,7 @@ def _run_here(
     report: Callable[[Mapping[str, Any]], None],
     *,
     or_last_good: bool,
+    become_small: runner.BecomeSmall | None,
 ) -> Mapping[str, Any]:
     """Run the job in this process, report its end, and send the notifications."""
     name, slot = values["name"], RESUME if values["resume"] else values["slot"]
@@ -198,6 +197,7 @@ def _run_here(
             as_scheduled=values["as_scheduled"],
             listener=listener,
             random=SystemRandom(),
+            become_small=become_small,
         )
         skipped_by_cron = ended.trigger is Trigger.CRON and ended.outcome is Outcome.SKIPPED
         if skipped_by_cron and runner.has_pending_work(appliance, name):
@@ -208,30 +208,8 @@ def _run_here(
             report(result)
         finally:  # last, because it may take long; not if this process was asked to stop
             if ended.outcome is not Outcome.STOPPED:
-                _deliver_notifications(appliance)
+                notifications.deliver(appliance)
     return result
-
-
-def _deliver_notifications(appliance: Appliance) -> None:
-    """Send waiting notifications at the end of a run, for at most a minute. Errors are logged.
-
-    Notifications that could not be sent wait for the daemon or the next run.
-    """
-    output = bytearray()
-    try:
-        if Outbox(appliance.store).is_due(clock.now()):
-            with StopSignal().catch_signals() as stop:
-                run_child(
-                    notifications.worker_command(appliance.config.path, appliance.config.state_dir),
-                    stop=stop,
-                    seconds=_DELIVERY_TIMEOUT,
-                    on_output=output.extend,
-                    on_line=lambda _: None,
-                )
-    except (ApplianceError, OSError) as error:
-        output += f"notifications cannot be sent: {error}".encode()
-    if output:
-        log.warning("%s", output.decode(errors="replace").strip())
 
 
 def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> Mapping[str, Any] | None:

@@ -1,19 +1,21 @@
 """Run jobs: one row in the history per run, and one worker process per attempt."""
 
 import contextlib
+import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job
+from pi_appliance.config.model import ConcurrencyPolicy, Config, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, find_unmet_condition
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
 from pi_appliance.jobs.notifications import StartPing
 from pi_appliance.scheduling import instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
@@ -26,8 +28,9 @@ from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
 from pi_appliance.storage.queues import RunRequest, request_id
 from pi_appliance.system import clock, files, process, supervisor
+from pi_appliance.system.long_wait import STOP_SIGNALS
 
-__all__ = ["Listener", "run"]
+__all__ = ["BecomeSmall", "Listener", "LongRun", "resume", "run"]
 
 _MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
 _REPLACE_TIMEOUT = 2 * supervisor.TERM_TIMEOUT  # seconds that a replaced run has to end
@@ -37,7 +40,7 @@ _PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
 _PREEMPT_INTERVAL = 0.1  # seconds
 
 
-def run(
+def run(  # noqa: PLR0913 - all by name
     appliance: Appliance,
     name: str,
     trigger: Trigger,
@@ -46,6 +49,7 @@ def run(
     as_scheduled: bool = False,
     listener: Listener | None = None,
     random: Random,
+    become_small: "BecomeSmall | None" = None,
 ) -> Run:
     """Run the job `name` and return the run.
 
@@ -57,6 +61,8 @@ def run(
         as_scheduled: Treat a manual run like a scheduled one, with its slot and its chance.
         listener: Receives output and progress.
         random: Varies the delay between attempts.
+        become_small: Called when a program runs for long. It may execute another program, from
+            which `resume` continues, and then does not return.
 
     Raises:
         UnknownName: There is no such job, slot or request.
@@ -79,8 +85,36 @@ def run(
     # From here on a signal ends the run instead of this process, so that the end is recorded.
     with process.StopSignal().catch_signals() as stop:
         stop.wait(spec.remaining_jitter(appliance, now))
-        ended = _execute_run(appliance, spec, stop, listener or Listener(), random)
+        ended = _execute_run(appliance, spec, stop, listener or Listener(), random, become_small)
     _delete_old_data(appliance, name)
+    return ended
+
+
+def resume(
+    appliance: Appliance, long: "LongRun", log_error: int, *, random: Random, become_small: "BecomeSmall"
+) -> Run:
+    """Continue the run that `become_small` interrupted, and return it at its end.
+
+    The stop signals are blocked until this process handles them.
+
+    Args:
+        appliance: The appliance, with the configuration of the run.
+        long: The run.
+        log_error: The number of the error by which its log could not be written, or 0.
+        random: Varies the delay between attempts.
+        become_small: As for `run`.
+    """
+    assert long.wait is not None
+    with contextlib.ExitStack() as stack:
+        for number in long.open_files:
+            stack.callback(os.close, number)
+        stop = stack.enter_context(process.StopSignal().catch_signals())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        lock = files.Lock(long.lock, long.spec.due)
+        attempts = Attempts(appliance, long.spec.job, long.number, long.spec.target, lock, stop, Listener())
+        attempts.resume(long.wait, log_error)
+        ended = _run_attempts(appliance, long, attempts, random, become_small)
+    _delete_old_data(appliance, ended.job)
     return ended
 
 
@@ -165,8 +199,38 @@ class _RunSpec:
         return max(0.0, (begin - now).total_seconds())
 
 
+@dataclass(frozen=True, slots=True)
+class LongRun:
+    """An active run, as one process leaves it to the next. It can be pickled."""
+
+    config: Config
+    secret: bytes
+    spec: _RunSpec
+    number: int
+    started: datetime
+    note: str
+    """Appended to the summary."""
+    lock: int
+    """The descriptor of the lock."""
+    wait: LongWait | None = None
+
+    @property
+    def open_files(self) -> tuple[int, ...]:
+        """The descriptors that the run holds from its beginning to its end."""
+        return (self.lock,) if self.spec.place is None else (self.lock, self.spec.place)
+
+
+BecomeSmall = Callable[[LongRun, Path], None]
+"""Receives the run and the path of its log."""
+
+
 def _execute_run(
-    appliance: Appliance, spec: _RunSpec, stop: process.StopSignal, listener: Listener, random: Random
+    appliance: Appliance,
+    spec: _RunSpec,
+    stop: process.StopSignal,
+    listener: Listener,
+    random: Random,
+    become_small: BecomeSmall | None = None,
 ) -> Run:
     job, store, path = spec.job, appliance.store, appliance.lock_path(spec.job.name)
     reason = _find_skip_reason(appliance, spec, stop)
@@ -191,42 +255,63 @@ def _execute_run(
         result = reason if used_by is None else _skipped_result(spec, used_by)
         if result is None and lock is None:
             result = AttemptResult(Outcome.SKIPPED, _overlap_reason(appliance, job.name), {})
-        attempt_count, start_ping = 0, None
-        if result is None:
-            assert lock is not None
-            start_ping = StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
-            lock.slot = spec.due
-            lock.write_status(number, None, "starting")
-            _preempt_others(appliance, job, number, spec.target)
-            pause_note = _pause_one_shot(appliance, job, spec.target, now)
-            attempts = Attempts(appliance, job, number, spec.target, lock, stop, listener)
-            attempts.place = place
-            attempts.options = spec.options
-            result = attempts.run(random)
-            stop_reason = lock.stop_reason(number)
-            if result.outcome is Outcome.STOPPED and stop_reason:
-                result = replace(result, summary=stop_reason + result.progress)
-            if stop_reason or stop.signal == signal.SIGINT or result.outcome is Outcome.TIMED_OUT:
-                _delete_checkpoint(appliance, job)
-            result = replace(result, summary=result.summary + pause_note + attempts.log_error)
-            attempt_count = attempts.count
-        ended = Run(
-            id=number,
-            job=job.name,
-            kind=job.kind,
-            trigger=spec.trigger,
-            scheduled_for=spec.due,
-            started=now,
-            ended=clock.now(),
-            outcome=result.outcome,
-            summary=result.summary,
-            details=result.details,
-            attempts=attempt_count,
-        )
-        ended = appliance.save_result(ended, lock)
+        if result is not None:
+            return _record(appliance, spec, number, now, result, lock)
+        assert lock is not None
+        start_ping = StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
+        lock.slot = spec.due
+        lock.write_status(number, None, "starting")
+        _preempt_others(appliance, job, number, spec.target)
+        note = _pause_one_shot(appliance, job, spec.target, now)
+        attempts = Attempts(appliance, job, number, spec.target, lock, stop, listener)
+        active = LongRun(appliance.config, appliance.secret, replace(spec, place=place), number, now, note, lock.fd)
+        ended = _run_attempts(appliance, active, attempts, random, become_small)
     if start_ping:
         start_ping.wait()
     return ended
+
+
+def _run_attempts(
+    appliance: Appliance, active: LongRun, attempts: Attempts, random: Random, become_small: BecomeSmall | None
+) -> Run:
+    """Run the attempts, or the rest of them, and record the end of the run."""
+    spec, lock = active.spec, attempts.lock
+    attempts.place, attempts.options = spec.place, spec.options
+    if become_small is not None:
+        attempts.on_long_wait = lambda wait: become_small(replace(active, wait=wait), attempts.log.path)
+    result = attempts.run(random)
+    stop_reason = lock.stop_reason(active.number)
+    if result.outcome is Outcome.STOPPED and stop_reason:
+        result = replace(result, summary=stop_reason + result.progress)
+    if stop_reason or attempts.stop.signal == signal.SIGINT or result.outcome is Outcome.TIMED_OUT:
+        _delete_checkpoint(appliance, spec.job)
+    result = replace(result, summary=result.summary + active.note + attempts.log_error)
+    return _record(appliance, spec, active.number, active.started, result, lock, attempts.count)
+
+
+def _record(
+    appliance: Appliance,
+    spec: _RunSpec,
+    number: int,
+    started: datetime,
+    result: AttemptResult,
+    lock: files.Lock | None,
+    attempts: int = 0,
+) -> Run:
+    ended = Run(
+        id=number,
+        job=spec.job.name,
+        kind=spec.job.kind,
+        trigger=spec.trigger,
+        scheduled_for=spec.due,
+        started=started,
+        ended=clock.now(),
+        outcome=result.outcome,
+        summary=result.summary,
+        details=result.details,
+        attempts=attempts,
+    )
+    return appliance.save_result(ended, lock)
 
 
 @contextlib.contextmanager

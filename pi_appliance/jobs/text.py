@@ -10,6 +10,7 @@ from pi_appliance.cli.client import format_local_time, format_table, visible
 from pi_appliance.operations import Values
 
 Result = Mapping[str, Any]
+_TEMPORARY = 75  # as in sysexits.h: try again later
 _FAILURES = ("failed", "timed-out", "misfired", "uncertain", "abandoned")
 
 
@@ -55,6 +56,16 @@ def one_run(run: Result) -> str:
     elapsed = f" in {_format_elapsed(run)}" if run["attempts"] else ""
     attempts = f" at try {run['attempts']}" if run["attempts"] > 1 else ""
     return f"{run['job']}: {outcome(run)}{elapsed}{attempts}: {run['summary'] or run['status_text'] or 'no summary'}"
+
+
+def one_run_with_log(run: Result) -> str:
+    """Return `run` in one line for a terminal, with the command that shows its log."""
+    return visible(one_run(run)) + (f"; see: pi-appliance jobs log {run['id']}" if run["attempts"] else "")
+
+
+def exit_status(run: Result) -> int:
+    """Return the exit status of the command that ran `run`."""
+    return 0 if is_good(run) else _TEMPORARY if run["details"].get("unavailable") else 1
 
 
 def run_with_log(result: Any, _: Values) -> None:

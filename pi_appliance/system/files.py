@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
 from pi_appliance.system.runtime_socket import GROUP, JOIN_GROUP
@@ -229,10 +229,30 @@ class RunLog:
     """
 
     def __init__(self, path: Path, cap: int = MAX_LOG_BYTES) -> None:
-        self.path, self._cap, self._half = path, cap, cap // 2
+        self.path, self.cap, self._half = path, cap, cap // 2
         self._file: FileIO | None = None
         self._size = 0
         self._end = bytearray()  # tail buffer: between cap/2 and cap bytes of the latest output
+
+    @classmethod
+    def resume(cls, path: Path, cap: int = MAX_LOG_BYTES) -> Self:
+        """Continue the log that another process began. It `is_complete`."""
+        log = cls(path, cap)
+        with contextlib.suppress(FileNotFoundError):
+            log._end += path.read_bytes()
+            log._size = len(log._end)
+            log._file = path.open("r+b", buffering=0)
+            log._file.seek(log._size)
+        return log
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the file holds all that was written, with room for more."""
+        return self._size <= self._half
+
+    def tail(self, size: int) -> bytes:
+        """Return the last `size` bytes that were written."""
+        return bytes(self._end[-size:])
 
     def write(self, chunk: bytes) -> None:
         """Append `chunk`. Raises Unavailable if the file cannot be written."""
@@ -241,12 +261,12 @@ class RunLog:
                 make_directory(self.path.parent)
                 # Unbuffered, so that it can be read during the run.
                 self._file = self.path.open("wb", buffering=0)
-            self._file.write(chunk[: max(0, self._cap - self._size)])
+            self._file.write(chunk[: max(0, self.cap - self._size)])
         except OSError as error:
             raise write_error(self.path, error) from None
         self._size += len(chunk)
         self._end += chunk
-        if len(self._end) > self._cap:
+        if len(self._end) > self.cap:
             del self._end[: -self._half]
 
     def close(self) -> None:
@@ -254,7 +274,7 @@ class RunLog:
         if self._file is None:
             return
         try:
-            if self._size > self._cap:
+            if self._size > self.cap:
                 omitted = self._size - 2 * self._half
                 self._file.seek(self._half)
                 self._file.truncate()

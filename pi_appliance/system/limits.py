@@ -221,6 +221,18 @@ def apply_limits(
             leaf.remove()
 
 
+@contextlib.contextmanager
+def keep_limits(plan: str) -> Iterator[LimitedRun]:
+    """Keep the limits for the block that this process applied before it executed a program."""
+    folder = json.loads(plan).get("cgroup")
+    leaf = Leaf(Path(folder)) if folder else None
+    try:
+        yield LimitedRun(plan, {}, "", leaf.out_of_memory if leaf is not None else lambda: False)
+    finally:
+        if leaf is not None:
+            leaf.remove()
+
+
 def enter_limits(plan: str) -> None:
     """Apply the limits of `plan` to this process and all it starts later. Raises Unavailable."""
     limits = json.loads(plan)

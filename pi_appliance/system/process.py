@@ -42,15 +42,12 @@ def reap(process: Process) -> None:
 
 
 _CHILD_TERM_TIMEOUT = TERM_TIMEOUT + 2.0  # seconds: longer than that of the supervisor in the child
-_SUPERVISOR = (
-    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); "
-    "from pi_appliance.system.supervisor import main; main(sys.argv[1:])"
-)
 _CHUNK = 65_536
 _MAX_LAST_CHUNKS = 32  # read after the end: an escaped process may continue to fill the pipe
 _MAX_SLEEP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits
 _MAX_ROUNDS = 10  # of signalling all descendants and reading those started meanwhile
 _NEVER = float("inf")
+LONG_WAIT_AFTER = 10.0  # seconds; shorter ones are not worth the start of another process
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +69,18 @@ class Suspend:
     on_check: Callable[[str], None] = lambda _: None
     """Receives the reason at each check while suspended, and '' on resume."""
     interval: float = 15.0  # seconds between two checks
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A running child of this process, also after this process has executed another program."""
+
+    pid: int
+    output: int
+    """The descriptor of the pipe with its output."""
+    lines: int
+    """The descriptor of the pipe with its lines."""
+    deadline: float  # seconds of the monotonic clock
 
 
 class StopSignal:
@@ -123,6 +132,7 @@ def run_child(  # noqa: PLR0913 - all by name
     keep_open: Sequence[int] = (),
     suspend: Suspend | None = None,
     environment: Mapping[str, str] | None = None,
+    on_long_wait: Callable[[Child], None] | None = None,
 ) -> ProcessResult:
     """Run the command `argv` and return how it ended.
 
@@ -136,33 +146,60 @@ def run_child(  # noqa: PLR0913 - all by name
         keep_open: Descriptors that the child inherits.
         suspend: When to suspend the descendants of the child. The child itself is their supervisor.
         environment: Its environment; without it, that of this process.
+        on_long_wait: Called once the child runs for `LONG_WAIT_AFTER` and has time left. It may
+            execute another program, whose `watch_child` continues.
 
     Raises:
         OSError: It cannot be started.
     """
     words = list(argv)
-    line_reader, line_writer = os.pipe2(os.O_CLOEXEC)
+    pipes = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
+    (output, output_writer), (lines, line_writer) = pipes
     if "{fd}" in words:
         words[words.index("{fd}")] = str(line_writer)
     set_child_subreaper(orphans=True)
     try:
-        child = subprocess.Popen(
+        started = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=output_writer,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(line_writer, *keep_open),
             env=environment,
         )
+    except BaseException:
+        set_child_subreaper(orphans=False)
+        os.close(output)
+        os.close(lines)
+        raise
+    finally:
+        os.close(output_writer)
         os.close(line_writer)
-        line_writer = -1
-        return _ChildWatcher(child, line_reader, stop, on_output, on_line, suspend).wait_for_end(seconds)
+    child = Child(started.pid, output, lines, time.monotonic() + seconds)
+    ended = watch_child(
+        child, stop=stop, on_output=on_output, on_line=on_line, suspend=suspend, on_long_wait=on_long_wait
+    )
+    started.returncode = ended.status  # it was reaped by its id
+    return ended
+
+
+def watch_child(
+    child: Child,
+    *,
+    stop: StopSignal,
+    on_output: Callable[[bytes], None],
+    on_line: Callable[[bytes], None],
+    suspend: Suspend | None = None,
+    on_long_wait: Callable[[Child], None] | None = None,
+) -> ProcessResult:
+    """Watch the running `child` to its end, as `run_child` does with the one that it starts."""
+    try:
+        return _ChildWatcher(child, stop, on_output, on_line, suspend, on_long_wait).wait_for_end()
     finally:
         set_child_subreaper(orphans=False)
-        os.close(line_reader)
-        if line_writer >= 0:
-            os.close(line_writer)
+        os.close(child.output)
+        os.close(child.lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +222,14 @@ class ProgramResult:
     refusal: str = ""  # why its limits could not be set
 
 
-def run_program(
+def small_module(name: str) -> list[str]:
+    """Return the command that runs a module of this package, and imports little else."""
+    path = f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})"
+    code = f"import sys; {path}; from pi_appliance.system.{name} import main; main(sys.argv[1:])"
+    return [sys.executable, "-I", "-S", "-c", code]
+
+
+def run_program(  # noqa: PLR0913 - all by name
     program: Program,
     *,
     stop: StopSignal,
@@ -194,6 +238,7 @@ def run_program(
     plan: str = NO_LIMITS,
     keep_open: Sequence[int] = (),
     suspend: Suspend | None = None,
+    on_long_wait: Callable[[Child], None] | None = None,
 ) -> ProgramResult:
     """Run `program` under a small supervisor, and return how it ended.
 
@@ -205,6 +250,8 @@ def run_program(
         plan: The limits, as for `enter_limits`.
         keep_open: Descriptors that the supervisor inherits, and the program does not.
         suspend: When to suspend it.
+        on_long_wait: Called when the program runs for long, as by `run_child`. It may execute
+            another program, whose `watch_program` continues.
 
     Raises:
         OSError: The supervisor cannot be started.
@@ -217,7 +264,7 @@ def run_program(
         os.lseek(stdin, 0, os.SEEK_SET)
         ended = run_child(
             [
-                *(sys.executable, "-I", "-S", "-c", _SUPERVISOR, str(os.getpid()), str(program.folder)),
+                *(*small_module("supervisor"), str(os.getpid()), str(program.folder)),
                 *("{fd}", str(stdin), plan, *program.argv),
             ],
             stop=stop,
@@ -227,9 +274,40 @@ def run_program(
             keep_open=(stdin, *keep_open),
             suspend=suspend,
             environment=program.environment,
+            on_long_wait=_unless_reported(lines, on_long_wait),
         )
     finally:
         os.close(stdin)
+    return _to_program_result(ended, lines)
+
+
+def watch_program(
+    child: Child,
+    *,
+    stop: StopSignal,
+    on_output: Callable[[bytes], None],
+    on_long_wait: Callable[[Child], None] | None = None,
+) -> ProgramResult:
+    """Watch a running program to its end, as `run_program` does. `child` is its supervisor."""
+    lines: list[bytes] = []
+    ended = watch_child(
+        child,
+        stop=stop,
+        on_output=on_output,
+        on_line=lines.append,
+        on_long_wait=_unless_reported(lines, on_long_wait),
+    )
+    return _to_program_result(ended, lines)
+
+
+def _unless_reported(
+    lines: Sequence[bytes], on_long_wait: Callable[[Child], None] | None
+) -> Callable[[Child], None] | None:
+    """Return `on_long_wait` for a program without a report yet, which would be lost."""
+    return None if on_long_wait is None else lambda child: None if lines else on_long_wait(child)
+
+
+def _to_program_result(ended: ProcessResult, lines: Sequence[bytes]) -> ProgramResult:
     report: dict[str, int | str] = {}
     for line in reversed(lines):  # the first one counts
         report = json.loads(line)
@@ -245,61 +323,60 @@ def run_program(
 class _ChildWatcher:
     def __init__(
         self,
-        child: subprocess.Popen[bytes],
-        line_reader: int,
+        child: Child,
         stop: StopSignal,
         on_output: Callable[[bytes], None],
         on_line: Callable[[bytes], None],
         suspend: Suspend | None,
+        on_long_wait: Callable[[Child], None] | None,
     ) -> None:
-        assert child.stdout is not None
-        self.child, self.line_reader, self.stop, self.output = child, line_reader, stop, child.stdout.fileno()
-        self.on_output, self.on_line, self.suspend = on_output, on_line, suspend
+        self.child, self.stop = child, stop
+        self.on_output, self.on_line, self.suspend, self.on_long_wait = on_output, on_line, suspend, on_long_wait
         process = read_process(child.pid)
         assert process is not None  # not reaped yet
         self.start_ticks = process.start_ticks
         self.partial_line = b""
-        self.timed_out, self.stopped, self.deadline, self.kill_at = False, 0, _NEVER, _NEVER
+        self.status: int | None = None
+        self.timed_out, self.stopped, self.deadline, self.kill_at = False, 0, child.deadline, _NEVER
+        self.long_wait_at = _NEVER if on_long_wait is None else time.monotonic() + LONG_WAIT_AFTER
         self.check_at, self.suspended_seconds, self.seconds_left = _NEVER, 0.0, 0.0
         self.suspended_since: float | None = None
 
-    def wait_for_end(self, seconds: float) -> ProcessResult:
+    def wait_for_end(self) -> ProcessResult:
         """Supervise the child until it and its descendants have ended."""
-        self.deadline = time.monotonic() + seconds
         if self.suspend is not None:
             self.check_at = time.monotonic() + self.suspend.interval
         ended = os.pidfd_open(self.child.pid)
-        for number in (self.output, self.line_reader):
+        for number in (self.child.output, self.child.lines):
             os.set_blocking(number, False)
         try:
             with selectors.DefaultSelector() as selector:
-                for number in (self.output, self.line_reader, ended, self.stop.reader):
+                for number in (self.child.output, self.child.lines, ended, self.stop.reader):
                     selector.register(number, selectors.EVENT_READ)
                 self._loop(selector, ended)
             self._kill_group()  # the child is not reaped yet, so the group is still its own
-            status = self.child.wait()
+            self.status = status = self._reap()
             self._count_suspension(time.monotonic())
             if status == -signal.SIGKILL:
                 self._kill_orphans()
-            for number in (self.output, self.line_reader):
+            for number in (self.child.output, self.child.lines):
                 for _ in range(_MAX_LAST_CHUNKS):
                     if not self._read(number):
                         break
             return ProcessResult(status, self.timed_out, self.stopped, self.suspended_seconds)
         finally:
-            if self.child.poll() is None:  # an error on our side must not leave it running
+            if self.status is None:  # an error on our side must not leave it running
                 self._kill_group()
-                self.child.wait()
+                self._reap()
                 self._kill_orphans()
             os.close(ended)
-            assert self.child.stdout is not None
-            self.child.stdout.close()
 
     def _loop(self, selector: selectors.BaseSelector, ended: int) -> None:
         while True:
             now = time.monotonic()
             self._run_due_actions(now)
-            timeout = min(_MAX_SLEEP, max(0.0, min(self.kill_at, self.deadline, self.check_at) - now))
+            next_action = min(self.kill_at, self.deadline, self.check_at, self.long_wait_at)
+            timeout = min(_MAX_SLEEP, max(0.0, next_action - now))
             for key, _ in selector.select(timeout):
                 if key.fd == ended:
                     return
@@ -322,6 +399,10 @@ class _ChildWatcher:
             self._terminate_child(now)
         elif now >= self.check_at:
             self._check_suspension(now)
+        elif now >= self.long_wait_at:
+            self.long_wait_at = _NEVER
+            if self.on_long_wait is not None and self.deadline - now > LONG_WAIT_AFTER and not self.partial_line:
+                self.on_long_wait(self.child)
 
     def _check_suspension(self, now: float) -> None:
         assert self.suspend is not None
@@ -357,8 +438,11 @@ class _ChildWatcher:
     def _terminate_child(self, now: float) -> None:
         self._count_suspension(now)
         self.kill_at, self.deadline, self.check_at = now + _CHILD_TERM_TIMEOUT, _NEVER, _NEVER
-        with contextlib.suppress(ProcessLookupError):
-            self.child.send_signal(signal.SIGTERM)
+        self.long_wait_at = _NEVER
+        os.kill(self.child.pid, signal.SIGTERM)  # it is not reaped yet, so the id is its own
+
+    def _reap(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.child.pid, 0)[1])
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -383,7 +467,7 @@ class _ChildWatcher:
             return True
         if not chunk:
             return False
-        if number == self.output:
+        if number == self.child.output:
             self.on_output(chunk)
             return True
         *lines, self.partial_line = (self.partial_line + chunk).split(b"\n")

@@ -3,7 +3,18 @@
 import pytest
 
 from pi_appliance import plugins
-from tests.benchmarks import commands, idle, library, many_jobs, nights, pages, phones, process_cost, puzzles
+from tests.benchmarks import (
+    commands,
+    idle,
+    library,
+    many_jobs,
+    nights,
+    pages,
+    phones,
+    process_cost,
+    puzzles,
+    running_command,
+)
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -21,6 +32,11 @@ def test_the_benchmark_of_many_jobs_runs(capsys: pytest.CaptureFixture[str]) -> 
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.count("|") == len(many_jobs.HEADS) + 1
     assert row.endswith("| yes |"), "by priority"
+
+
+def test_the_benchmark_of_a_running_command_runs() -> None:
+    look, end = running_command.measure((0.1,), 0.5)
+    assert [len(look), len(end)] == [len(running_command.HEADS)] * 2
 
 
 @needs_mpd

@@ -52,6 +52,10 @@ def jobs(installation: Installation) -> str:
             job("every-minute", "schedule: '* * * * *'"),
             job("slow", "schedule: every 3s\n  concurrency: replace", "sleep 9 & wait"),
             job("next", "depends-on: [quick]"),
+            *(
+                job(f"long-{number}", "schedule: every 2s\n  priority: urgent", "sleep 30 & wait")
+                for number in range(3)
+            ),
         )
     )
 
@@ -76,9 +80,9 @@ class Victims:
         self.daemon = Process(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
 
     def kill(self) -> None:
-        """Kill the daemon, a run, or the program of a run, in turn."""
-        kinds = ("daemon", "jobs run", "system.supervisor", "sh -c")
-        kind = kinds[sum(self.killed.values()) % 4]
+        """Kill the daemon, a run, its program, or the runner of a long run, in turn."""
+        kinds = ("daemon", "jobs run", "system.supervisor", "sh -c", "jobs.long_run")
+        kind = kinds[sum(self.killed.values()) % 5]
         if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if _is_kind(words, kind)]):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._random.choice(result), signal.SIGKILL)

@@ -1,0 +1,141 @@
+"""A run that takes long: its runner becomes small, and everything works as before."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.system import files
+from pi_appliance.system.runtime_socket import NO_HANDOVER
+from pi_appliance.system.supervisor import descendants
+from tests.installation import Installation, is_running, wait_until
+from tests.warm_program import Process
+
+pytestmark = pytest.mark.slow
+GO = "until [ -e go ]; do sleep 0.1; done"
+PROGRAMS = {
+    "speaks": f"echo before; {GO}; echo meanwhile; until [ -e end ]; do sleep 0.1; done; echo after",
+    "silent": f"{GO}; echo after; exit 3",
+    "floods": f"echo begin; {GO}; head -c 3000000 /dev/zero; echo end",
+    "cancelled": "echo before; trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.1; done",
+    "timed": "while :; do sleep 0.1; done",
+    "unguarded": "setsid sh -c 'echo $$ > unguarded.pid; sleep 600' & wait",
+    "orphaned": "setsid sh -c 'trap : TERM; echo $$ > orphaned.pid; sleep 600; :' & wait",
+}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, dict[str, Process]]]:
+    """Yield an installation and its long runs, all started at once, when their runners are small."""
+    installation = Installation(tmp_path_factory.mktemp("house"))
+    job = '{0}:\n  kind: command\n  timeout: {1}\n  with: {{run: [sh, -c, "{2}"]}}\n'
+    jobs = [job.format(name, "40s" if name == "timed" else "1h", text) for name, text in PROGRAMS.items()]
+    installation.write("".join(jobs))
+    runs = {name: installation.start("jobs", "run", name, environment={NO_HANDOVER: "1"}) for name in PROGRAMS}
+    try:
+        wait_until(lambda: all(is_small(run) for run in runs.values()))
+        yield installation, runs
+    finally:
+        for run in runs.values():
+            run.kill()
+            run.wait()
+            assert run.stdout is not None
+            run.stdout.close()
+
+
+def is_small(run: Process) -> bool:
+    return b"import main" in Path(f"/proc/{run.pid}/cmdline").read_bytes()
+
+
+def supervisor_of(run: Process) -> int:
+    (supervisor,) = {each.pid for each in descendants(run.pid) if each.parent == run.pid}
+    return supervisor
+
+
+def log_of(installation: Installation, job: str) -> str:
+    (path,) = (installation.state / "logs" / job).glob("*.log")
+    return files.read_log(path)
+
+
+def test_the_small_runner_holds_the_lock_and_writes_the_log(house):
+    installation, runs = house
+    assert is_small(runs["speaks"])
+    assert files.is_locked(installation.state / "locks" / "speaks.lock")
+    assert installation.last("speaks")["outcome"] is None
+    (installation.folder / "go").touch()
+    wait_until(lambda: log_of(installation, "speaks") == "before\nmeanwhile\n")
+    assert is_small(runs["speaks"])
+    installation.write("other:\n  kind: command\n  with: {run: ['true']}\n")  # the run keeps its own configuration
+    (installation.folder / "end").touch()
+    assert runs["speaks"].wait(60) == 0
+    assert log_of(installation, "speaks") == "before\nmeanwhile\nafter\n"
+    ended = installation.last("speaks")
+    assert (ended["outcome"], ended["summary"], ended["attempts"]) == ("succeeded", "sh ended well: after", 1)
+    assert ended["details"] == {"status": 0}
+
+
+def test_the_first_output_comes_late(house):
+    installation, runs = house
+    (installation.folder / "go").touch()
+    assert runs["silent"].wait(60) == 1
+    ended = installation.last("silent")
+    assert (ended["outcome"], ended["summary"]) == ("failed", "sh ended with status 3: after")
+    assert log_of(installation, "silent") == "after\n"
+    assert runs["silent"].stdout.read().startswith("silent: failed in "), "cron mails it"
+
+
+def test_a_long_output_keeps_its_first_and_last_part(house):
+    installation, runs = house
+    (installation.folder / "go").touch()
+    assert runs["floods"].wait(60) == 0
+    log = log_of(installation, "floods")
+    assert len(log) < files.MAX_LOG_BYTES + 1000
+    assert log.startswith("begin\n\0")
+    assert log.endswith("\0end\n")
+    assert f"{3_000_010 - files.MAX_LOG_BYTES:,} bytes of output omitted" in log
+
+
+def test_it_is_cancelled(house):
+    installation, runs = house
+    assert files.request_stop(
+        installation.state / "locks" / "cancelled.lock", installation.last("cancelled")["id"], "cancelled by a person"
+    )
+    assert runs["cancelled"].wait(60) == 1
+    ended = installation.last("cancelled")
+    assert (ended["outcome"], ended["summary"]) == ("stopped", "cancelled by a person")
+    log = log_of(installation, "cancelled")
+    assert log.startswith("before\n")
+    assert log.endswith("tidied up\n"), "the program has time to end"
+
+
+def test_it_ends_at_its_timeout(house):
+    installation, runs = house
+    assert runs["timed"].wait(60) == 1
+    ended = installation.last("timed")
+    assert (ended["outcome"], ended["summary"]) == ("timed-out", "ended after its timeout of 40s")
+
+
+def pid_in(path: Path) -> int:
+    return int(wait_until(lambda: path.exists() and path.read_text("ascii")))
+
+
+def test_a_killed_supervisor_leaves_no_orphan(house):
+    installation, runs = house
+    orphan = pid_in(installation.folder / "unguarded.pid")
+    os.kill(supervisor_of(runs["unguarded"]), signal.SIGKILL)
+    assert runs["unguarded"].wait(60) == 1
+    assert not is_running(orphan)
+    ended = installation.last("unguarded")
+    assert ended["outcome"] == "failed"
+    assert "by signal 9" in ended["summary"]
+
+
+def test_a_killed_small_runner_leaves_no_orphan(house):
+    installation, runs = house
+    orphan = pid_in(installation.folder / "orphaned.pid")
+    assert is_small(runs["orphaned"])
+    runs["orphaned"].kill()
+    wait_until(lambda: not is_running(orphan))
+    wait_until(lambda: installation.last("orphaned")["outcome"] == "abandoned")
