@@ -25,6 +25,7 @@ from tests.warm_program import Process
 KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
 WAITING = timedelta(seconds=6)  # what still waited for its turn when the daemon was stopped is left for its next start
+LONG_JOBS = 3
 BEGAN = {"succeeded", "failed", "stopped", "abandoned"}
 
 
@@ -54,7 +55,7 @@ def jobs(installation: Installation) -> str:
             job("next", "depends-on: [quick]"),
             *(
                 job(f"long-{number}", "schedule: every 2s\n  priority: urgent", "sleep 30 & wait")
-                for number in range(3)
+                for number in range(LONG_JOBS)
             ),
         )
     )
@@ -80,10 +81,10 @@ class Victims:
         self.daemon = Process(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
 
     def kill(self) -> None:
-        """Kill the daemon, a run, its program, or the runner of a long run, in turn."""
-        kinds = ("daemon", "jobs run", "system.supervisor", "sh -c", "jobs.long_run")
+        """Kill the daemon, a run, its supervisor, its program, or any of a long run, in turn."""
+        kinds = ("daemon", "jobs run", "system.supervisor", "sh -c", "long")
         kind = kinds[sum(self.killed.values()) % 5]
-        if kind != "daemon" and (result := [pid for pid, words in self.processes().items() if _is_kind(words, kind)]):
+        if kind != "daemon" and (result := self._find(kind)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._random.choice(result), signal.SIGKILL)
                 self.killed[kind] += 1
@@ -92,6 +93,16 @@ class Victims:
         self.daemon.wait()
         self.killed["daemon"] += 1
         self.start()
+
+    def _find(self, kind: str) -> list[int]:
+        """Return the processes of one kind. Those of long runs are spared until their runner is small."""
+        processes = self.processes()
+        if kind != "long":
+            return [pid for pid, words in processes.items() if _is_kind(words, kind) and "long-" not in words]
+        names = [f"long-{number}" for number in range(LONG_JOBS)]
+        runners = " ".join(words for words in processes.values() if "long_run" in words)
+        small = [name for name in names if f" {name} " in runners]
+        return [pid for pid, words in processes.items() if any(name in words for name in small)]
 
     def processes(self) -> dict[int, str]:
         """Return all processes except the daemon whose arguments name this appliance's folder."""
