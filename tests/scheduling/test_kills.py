@@ -54,7 +54,7 @@ def jobs(installation: Installation) -> str:
             job("slow", "schedule: every 3s\n  concurrency: replace", "sleep 9 & wait"),
             job("next", "depends-on: [quick]"),
             *(
-                job(f"long-{number}", "schedule: every 2s\n  priority: urgent", "sleep 30 & wait")
+                job(f"long-{number}", "schedule: every 2s\n  priority: urgent", "sleep 20 & wait")
                 for number in range(LONG_JOBS)
             ),
         )
@@ -135,7 +135,7 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
             if number % 50 == 49:
                 print(f"{number + 1} kills: {dict(victims.killed)}")  # noqa: T201 - for the long run
         victims.end()
-        wait_until(lambda: not victims.processes(), 15)  # no orphan
+        wait_until(lambda: not victims.processes(), 45)  # no orphan; a long run takes 20 s
     finally:
         victims.daemon.kill()
         victims.daemon.wait()
