@@ -135,7 +135,9 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
             if number % 50 == 49:
                 print(f"{number + 1} kills: {dict(victims.killed)}")  # noqa: T201 - for the long run
         victims.end()
-        wait_until(lambda: not victims.processes(), 45)  # no orphan; a long run takes 20 s
+        # No orphan. A long run takes 20 s. While a process executes another program, it shows no
+        # arguments for some milliseconds, but still holds its lock.
+        wait_until(lambda: not victims.processes() and not held_locks(installation), 45)
     finally:
         victims.daemon.kill()
         victims.daemon.wait()
@@ -166,8 +168,10 @@ def check(installation: Installation) -> None:
     accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"
     holes = [slot for slot in slots if slot["run"] is None and slot["slot"] < accounted]
     assert not holes, f"nothing is known of {holes[:5]}"
-    held = [path.name for path in (installation.state / "locks").glob("*.lock") if files.is_locked(path)]
-    assert not held, f"still held: {held}"
+
+
+def held_locks(installation: Installation) -> list[str]:
+    return [path.name for path in (installation.state / "locks").glob("*.lock") if files.is_locked(path)]
 
 
 def summarize_outcomes(installation: Installation) -> str:
