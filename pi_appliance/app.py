@@ -69,7 +69,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
 from pi_appliance.web.security import METRICS, SecurityMiddleware
 from pi_appliance.web.static_files import StaticFiles
-from pi_appliance.web.visitor import owner_text
+from pi_appliance.web.visitor import HIDDEN, owner_text
 from pi_appliance.wifi.api import SCHEMAS as WIFI_SCHEMAS
 from pi_appliance.wifi.pages import WifiPages
 
@@ -172,7 +172,7 @@ def build(
     def application_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, ApplianceError)
         is_public = isinstance(error, (InvalidOption, UnknownName, Refused))  # others may name files and servers
-        sentence = str(error) if is_public else owner_text(str(error), "it is not available now; the owner can see why")
+        sentence = str(error) if is_public else owner_text(str(error), HIDDEN)
         status = next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 500)
         return respond(request, status, sentence, {})
 

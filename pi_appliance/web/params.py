@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments
 from pi_appliance.web.security import local_target
-from pi_appliance.web.visitor import RoleRoute, require_roles
+from pi_appliance.web.visitor import HIDDEN, RoleRoute, owner_text, require_roles
 
 _MAX_FIELDS = 60  # of a form
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
@@ -113,7 +113,8 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
             else:
                 result = await operation.handler(Call(request, request.path_params, values))
         except ConfigError as error:  # each value is valid, but not together, or not as a configuration
-            raise HTTPException(422, str(error)) from None
+            names_files = not isinstance(error, InvalidOption)
+            raise HTTPException(422, owner_text(str(error), HIDDEN) if names_files else str(error)) from None
         return result if isinstance(result, Response) else JSONResponse(result, operation.status)
 
     roles = {method: operation.role for method, operation in by_method.items()}

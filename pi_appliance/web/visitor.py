@@ -40,6 +40,8 @@ class Visitor:
         return self.role is not None and self.role.includes(role)
 
 
+HIDDEN = "it is not available now; the owner can see why"
+"""What others than the owner read in place of an error that may name files or servers."""
 # Operations also run in the command line, without any request: there, the file system decides.
 VISITOR: ContextVar[Visitor] = ContextVar("visitor", default=Visitor(Role.OWNER))  # noqa: B039 - it is frozen
 
