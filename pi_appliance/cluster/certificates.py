@@ -29,7 +29,7 @@ def require_library() -> None:
 def create_authority(folder: MemberFolder, host: str) -> None:
     """Create the authority of a new cluster, and the certificate of this machine."""
     require_library()
-    from cryptography import x509  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415 - optional
 
     key = _new_key()
     name = _name(f"pi-appliance cluster of {host}")
@@ -51,7 +51,7 @@ def create_authority(folder: MemberFolder, host: str) -> None:
 def create_request(folder: MemberFolder, host: str) -> str:
     """Create the key of this machine, and return its request for a certificate as PEM."""
     require_library()
-    from cryptography import x509  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415 - optional
 
     key = _new_key()
     folder.write(folder.key, _key_to_pem(key))
@@ -61,8 +61,8 @@ def create_request(folder: MemberFolder, host: str) -> str:
 def sign_request(folder: MemberFolder, request: str) -> str:
     """Return the certificate for a request, as PEM. Raises Refused if it is not a valid request."""
     require_library()
-    from cryptography import x509  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415 - optional
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - optional
 
     try:
         asked = x509.load_pem_x509_csr(request.encode())
@@ -86,25 +86,25 @@ def sign_request(folder: MemberFolder, request: str) -> str:
 
 
 def _new_key() -> Any:
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - optional
 
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def _hash() -> Any:
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 - optional
 
     return SHA256()
 
 
 def _name(text: str) -> "x509.Name":
-    from cryptography import x509  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415 - optional
 
     return x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, text[:_MAX_NAME])])
 
 
 def _builder(subject: "x509.Name", issuer: "x509.Name", public_key: Any) -> "x509.CertificateBuilder":
-    from cryptography import x509  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415 - optional
 
     now = datetime.now(UTC)
     return x509.CertificateBuilder(
@@ -118,7 +118,7 @@ def _builder(subject: "x509.Name", issuer: "x509.Name", public_key: Any) -> "x50
 
 
 def _usage(*, signs_certificates: bool) -> "x509.KeyUsage":
-    from cryptography import x509  # noqa: PLC0415
+    from cryptography import x509  # noqa: PLC0415 - optional
 
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
@@ -134,14 +134,14 @@ def _usage(*, signs_certificates: bool) -> "x509.KeyUsage":
 
 
 def _to_pem(signed: Any) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - optional
 
     content: bytes = signed.public_bytes(Encoding.PEM)
     return content
 
 
 def _key_to_pem(key: Any) -> bytes:
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - optional
 
     encoding, kind = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     content: bytes = key.private_bytes(encoding, kind, serialization.NoEncryption())

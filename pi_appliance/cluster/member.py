@@ -66,7 +66,7 @@ async def _serve(
 ) -> None:
     """Run the scheduler and the workers until one of them ends."""
     import dask  # noqa: PLC0415 - see run_member
-    from distributed import Nanny, Scheduler, Security  # noqa: PLC0415
+    from distributed import Nanny, Scheduler, Security  # noqa: PLC0415 - see run_member
 
     stack.enter_context(dask.config.set(_SETTINGS))
     security = Security(require_encryption=True, **folder.tls_files())

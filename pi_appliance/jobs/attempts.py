@@ -54,7 +54,7 @@ class AttemptResult:
 
 @dataclass(frozen=True, slots=True)
 class LongWait:
-    """An attempt whose program runs for long, as one process leaves it to the next."""
+    """An attempt whose program runs for a long time, as one process leaves it to the next."""
 
     child: process.Child
     program: process.Program
@@ -95,7 +95,7 @@ class Attempts:
         self.log_error = ""
         """The reason why the log is incomplete."""
         self.on_long_wait: Callable[[LongWait], None] | None = None
-        """Called when a program runs for long. It may execute another program, which continues."""
+        """Called when a program runs long. It may execute another program, which continues."""
         self._resumed: LongWait | None = None
 
     def resume(self, wait: LongWait, log_error: int) -> None:
@@ -188,7 +188,7 @@ class Attempts:
             return self._to_result(result.process, out_of_memory=run_limits.out_of_memory())
 
     def _leave_to(self, program: process.Program, plan: str) -> Callable[[process.Child], None] | None:
-        """Return what is called when `program` runs for long."""
+        """Return what is called when `program` runs for a long time."""
         on_long_wait = self.on_long_wait
         if on_long_wait is None:
             return None

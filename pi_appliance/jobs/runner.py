@@ -61,8 +61,8 @@ def run(  # noqa: PLR0913 - all by name
         as_scheduled: Treat a manual run like a scheduled one, with its slot and its chance.
         listener: Receives output and progress.
         random: Varies the delay between attempts.
-        become_small: Called when a program runs for long. It may execute another program, from
-            which `resume` continues, and then does not return.
+        become_small: Called when a program runs for a long time. It may execute another program,
+            from which `resume` continues, and then does not return.
 
     Raises:
         UnknownName: There is no such job, slot or request.

@@ -1,4 +1,4 @@
-"""The plan of a run that `--dry-run` shows: what it searches, and what it takes."""
+"""The plan of a run that `--dry-run` shows: what it searches, its memory and its writes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -460,7 +460,7 @@ def _load_boards(options: Options) -> tuple[Puzzle, dict[str, object], object]:
 
 
 def plan(options: Options, config: Config, job: Job, progress: Progress) -> Plan:
-    """Return what a run would search, and what it takes."""
+    """Return what a run would search, and how much memory and disk it would need."""
     puzzle, boards, model = _load_boards(options)
     mode, advice = options.solutions or puzzle.MODES[0], _memory_advice(job.name)
     folder = config.state_dir / local.FOLDER

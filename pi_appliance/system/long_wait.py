@@ -1,4 +1,4 @@
-"""The small process that a runner becomes while its program runs for long.
+"""The small process that a runner becomes while its program runs for a long time.
 
 The runner executes this module in its own place, so the process, its children, its open files and
 its locks stay. Like the supervisor it imports next to nothing, and none of the rest of the package
@@ -23,7 +23,7 @@ _MAX_TRIES, _RETRY_DELAY = 60, 1.0  # seconds; without memory the runner cannot 
 
 
 def main(argv: list[str]) -> None:
-    """Wait, then execute COMMAND with one more argument: why the log could not be written, or 0.
+    """Wait, then execute `COMMAND` with one more argument: why the log could not be written, or 0.
 
     The stop signals are blocked on both ways, so that none is lost.
     """

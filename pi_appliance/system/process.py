@@ -250,8 +250,8 @@ def run_program(  # noqa: PLR0913 - all by name
         plan: The limits, as for `enter_limits`.
         keep_open: Descriptors that the supervisor inherits, and the program does not.
         suspend: When to suspend it.
-        on_long_wait: Called when the program runs for long, as by `run_child`. It may execute
-            another program, whose `watch_program` continues.
+        on_long_wait: Called when the program runs for a long time, as by `run_child`. It may
+            execute another program, whose `watch_program` continues.
 
     Raises:
         OSError: The supervisor cannot be started.

@@ -41,7 +41,7 @@ def foretell(_board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) 
 
 
 class _BoardSolver:
-    """The search of one board. An interruption reports what it has found so far."""
+    """The search of one board. An interruption reports the solutions found until then."""
 
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self.board, self.runtime = board, runtime
