@@ -38,7 +38,6 @@ ASKED = "JSON.parse(sessionStorage.asked)"
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-background-networking", "--host-resolver-rules=MAP * 127.0.0.1"]
-        flags += ["--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1"]  # fewer processes to start
         result = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield result
         result.close()
