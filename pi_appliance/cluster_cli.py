@@ -35,7 +35,7 @@ def run(cores: int | None, config: Path) -> None:
     \b
     Exit status:
       0   it was stopped, or this machine left the cluster
-      1   this machine is in no cluster, or distributed is not installed
+      1   this machine is in no cluster, or a package of the cluster is not installed
       2   the configuration is wrong
     """
     folder = MemberFolder(load_config(config).state_dir)

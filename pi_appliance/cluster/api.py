@@ -17,7 +17,7 @@ from pi_appliance.config import editing
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.jobs.cluster_client import MemberFolder
+from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
 from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
@@ -30,6 +30,7 @@ _RUN_HINT = "pi-appliance cluster run"
 
 async def start(services: Services, values: Values) -> dict[str, object]:
     """Create the cluster if there is none, and a new code."""
+    require_libraries()
     config = services.appliance.config
     folder = MemberFolder(config.state_dir)
     if network.is_loopback_only(config.web.host):
@@ -50,6 +51,7 @@ async def start(services: Services, values: Values) -> dict[str, object]:
 
 async def join(services: Services, values: Values) -> dict[str, object]:
     """Get a certificate from the first machine, and work for its cluster."""
+    require_libraries()
     config = services.appliance.config
     membership = MemberFolder(config.state_dir).membership()
     if membership is not None:

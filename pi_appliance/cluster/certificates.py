@@ -12,23 +12,13 @@ from pi_appliance.jobs.cluster_client import MemberFolder
 if TYPE_CHECKING:
     from cryptography import x509
 
-NO_LIBRARY = "certificates need the package cryptography; install it with: pip install 'pi-appliance[cluster]'"
 _YEARS = timedelta(days=3650)
 _MAX_CLOCK_ERROR = timedelta(days=2)  # a Pi without a battery may start with an old time
 _MAX_NAME = 64  # characters, by the standard
 
 
-def require_library() -> None:
-    """Raise Refused if the library that makes certificates is not installed."""
-    try:
-        import cryptography.x509  # noqa: F401, PLC0415 - optional, and 10 MB
-    except ImportError:
-        raise Refused(NO_LIBRARY) from None
-
-
 def create_authority(folder: MemberFolder, host: str) -> None:
     """Create the authority of a new cluster, and the certificate of this machine."""
-    require_library()
     from cryptography import x509  # noqa: PLC0415 - optional
 
     key = _new_key()
@@ -50,7 +40,6 @@ def create_authority(folder: MemberFolder, host: str) -> None:
 
 def create_request(folder: MemberFolder, host: str) -> str:
     """Create the key of this machine, and return its request for a certificate as PEM."""
-    require_library()
     from cryptography import x509  # noqa: PLC0415 - optional
 
     key = _new_key()
@@ -60,7 +49,6 @@ def create_request(folder: MemberFolder, host: str) -> str:
 
 def sign_request(folder: MemberFolder, request: str) -> str:
     """Return the certificate for a request, as PEM. Raises Refused if it is not a valid request."""
-    require_library()
     from cryptography import x509  # noqa: PLC0415 - optional
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - optional
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
-from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.cluster_client import NO_LIBRARY, MemberFolder, Membership
+from pi_appliance.errors import Unavailable
+from pi_appliance.jobs.cluster_client import MemberFolder, Membership, require_libraries
 from pi_appliance.system import network
 
 _CHECK_INTERVAL = 5.0  # seconds between two looks at the membership and the workers
@@ -38,12 +38,9 @@ async def run_member(folder: MemberFolder, cores: int, say: Callable[[str], None
     """Work for the cluster until `stop` is set or the machine leaves.
 
     Raises:
-        Refused: This machine is in no cluster, or distributed is not installed.
+        Refused: A library of the cluster is not installed.
     """
-    try:
-        import distributed  # noqa: F401, PLC0415 - only this process needs it
-    except ImportError:
-        raise Refused(NO_LIBRARY) from None
+    require_libraries()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in one line
     membership = folder.membership()
     while membership is not None and not stop.is_set():

@@ -6,9 +6,11 @@ Only a run imports `distributed`, and only if the configuration has `cluster:`.
 import contextlib
 import json
 import pkgutil
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,19 @@ from pi_appliance.errors import Refused
 from pi_appliance.system import files
 from pi_appliance.system.http import describe_network_error
 
-NO_LIBRARY = "the cluster needs the package distributed; install it with: pip install 'pi-appliance[cluster]'"
+_LIBRARIES = ("distributed", "cryptography")  # of the extra `cluster`
 _FOLDER = "cluster"  # in the state folder
 _TIMEOUT = 10.0  # seconds until a scheduler counts as not reached
+
+
+def require_libraries() -> None:
+    """Raise Refused, with the command to run, unless the libraries of a cluster are here."""
+    if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
+        packages = "packages" if len(missing) > 1 else "package"
+        raise Refused(
+            f"a cluster needs the {packages} {' and '.join(missing)}; run: "
+            f"{sys.executable} -m pip install {' '.join(missing)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +115,9 @@ def connect(config: Config) -> Iterator[ClusterConnection]:
 
 def open_client(address: str, folder: MemberFolder, timeout: float = _TIMEOUT) -> Any:
     """Return a `distributed.Client` of the scheduler. Raises Refused with the reason."""
-    try:
-        from distributed import Client, Security  # noqa: PLC0415 - 0.4 s and 35 MB
-    except ImportError:
-        raise Refused(NO_LIBRARY) from None
+    require_libraries()
+    from distributed import Client, Security  # noqa: PLC0415 - 0.4 s and 35 MB
+
     security = None
     if address.startswith("tls:"):
         if missing := [path for path in (folder.authority, folder.certificate, folder.key) if not path.exists()]:

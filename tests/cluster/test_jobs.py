@@ -4,6 +4,8 @@ import pytest
 
 from tests.installation import Installation
 
+pytest.importorskip("distributed")
+
 
 def report(installation: Installation, address: str) -> str:
     """Run a puzzle job with a cluster at `address`, and return its report."""
@@ -22,7 +24,6 @@ def test_a_run_without_a_certificate_works_alone(installation):
 
 @pytest.mark.slow
 def test_a_run_whose_scheduler_is_down_works_alone(installation):
-    pytest.importorskip("distributed")
     text = " ".join(report(installation, "tcp://127.0.0.1:1").split())
     assert "the scheduler tcp://127.0.0.1:1 cannot be reached: " in text
     assert "; this machine worked alone " in text

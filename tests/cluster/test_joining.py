@@ -1,7 +1,9 @@
 """Joining a cluster: the code works once and for a short time, and neither side trusts another one."""
 
 import json
+import re
 import ssl
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ import pytest
 
 from pi_appliance.cluster import certificates, join_code, tasks
 from pi_appliance.errors import InvalidOption, Refused, Unavailable
+from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.cluster_client import MemberFolder
 from pi_appliance.storage.archive import archive_chunks
 from tests.web.served_appliance import ServedAppliance, configuration, served
@@ -177,6 +180,7 @@ def test_a_machine_that_is_away_is_named(tmp_path):
 
 
 def test_a_page_for_this_machine_alone_starts_no_cluster(tmp_path):
+    pytest.importorskip("distributed")
     with served(configuration(tmp_path)) as appliance:
         answer = appliance.ask("/api/v1/cluster/start", {})
         assert answer.status == 409
@@ -189,6 +193,31 @@ def test_a_page_for_this_machine_alone_starts_no_cluster(tmp_path):
             "workers": [],
             "waiting": 0,
         }
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        (
+            ("distributed",),
+            f"a cluster needs the package distributed; run: {sys.executable} -m pip install distributed",
+        ),
+        (
+            ("distributed", "cryptography"),
+            "a cluster needs the packages distributed and cryptography; "
+            f"run: {sys.executable} -m pip install distributed cryptography",
+        ),
+    ],
+)
+def test_a_missing_package_is_named_with_its_command_before_anything_is_written(missing, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_client, "find_spec", lambda name: None if name in missing else name)
+    with served(configuration(tmp_path)) as appliance:
+        for path, body in (("start", {}), ("join", {"code": "-".join(["aaaa"] * 8)})):
+            answer = appliance.ask(f"/api/v1/cluster/{path}", body)
+            assert (answer.status, answer.json["error"]) == (409, text)
+    assert not (tmp_path / "state" / "cluster").exists()
+    with pytest.raises(Refused, match=re.escape(text)):
+        cluster_client.open_client("tcp://127.0.0.1:1", MemberFolder(tmp_path))
 
 
 def test_a_backup_holds_no_keys_of_the_cluster(first, tmp_path):
