@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -73,6 +73,7 @@ class TriggerService:
         self._files: FileWatcher | None = None
         self._problems: dict[tuple[str, Trigger], str] = {}
         self._starting: dict[str, asyncio.Task[None]] = {}
+        self._next_events: dict[str, datetime] = {}  # the last event of a job while a run of it is started
 
     @property
     def problems(self) -> list[TriggerProblem]:
@@ -186,20 +187,35 @@ class TriggerService:
             self._problems = {key: text for key, text in self._problems.items() if key[1] is not trigger}
 
     def _fire(self, job: str, trigger: Trigger) -> None:
-        """Start `job`, unless a run for an earlier event is about to begin, which serves both."""
-        if job not in self._starting:
-            task = self._starting[job] = asyncio.create_task(self._start(job, trigger))
-            task.add_done_callback(lambda _: self._starting.pop(job, None))
+        """Start `job`. A run for an earlier event that has not begun yet serves both."""
+        if job in self._starting:
+            self._next_events[job] = self._services.now()
+        else:
+            self._starting[job] = asyncio.create_task(self._start(job, trigger))
 
     async def _start(self, job: str, trigger: Trigger) -> None:
         try:
-            await run_by_event(self._services, job, trigger)
+            while True:
+                began = await self._start_run(job, trigger)
+                event = self._next_events.pop(job, None)
+                if event is None or event < began:
+                    return
+        finally:
+            self._next_events.pop(job, None)
+            del self._starting[job]
+
+    async def _start_run(self, job: str, trigger: Trigger) -> datetime:
+        """Start a run and return the time of its begin; an event before it needs no other run."""
+        try:
+            run = self._services.appliance.store.find_run(await run_by_event(self._services, job, trigger))
+            return run.started if run else self._services.now()
         except Uncertain:  # it waits for another run
             pass
         except Refused as error:
             _log.info("trigger=%s not started: %s", trigger, error)
         except ApplianceError as error:
             _log.warning("trigger=%s job=%s could not be started: %s", trigger, job, error)
+        return self._services.now()
 
 
 def _settings(wanted: Mapping[Trigger, tuple[Hashable, object]], trigger: Trigger) -> Hashable:

@@ -77,6 +77,21 @@ def test_files_start_jobs(installation: Installation, daemon: Up) -> None:
     ]
 
 
+def test_a_file_that_is_written_when_a_run_begins_starts_another_run(installation: Installation) -> None:
+    box = installation.folder / "box"
+    box.mkdir()
+    program = 'cd "$0"; [ -e 2.csv ] || touch 2.csv'  # the first run writes at once, the second finds it
+    installation.write(
+        f"inbox:\n  kind: command\n  concurrency: queue\n  triggers: {{file: {{path: '{box}/*.csv', debounce: 0s}}}}\n"
+        f"  with: {{run: [sh, -c, '{program}', '{box}']}}\n",
+        QUIET,
+    )
+    with up(installation) as daemon:
+        wait_until(lambda: inotify_watches(daemon) == 1)
+        (box / "1.csv").touch()
+        assert count(installation, "inbox", 2) == [Outcome.SUCCEEDED] * 2
+
+
 def test_a_changed_configuration_is_used(installation: Installation, daemon: Up) -> None:
     installation.write(JOBS.format(folder=installation.folder).replace("*.csv", "*.xml"), QUIET)
     assert installation.run("reload").returncode == 0
