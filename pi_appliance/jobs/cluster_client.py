@@ -6,6 +6,7 @@ Only a run imports `distributed`, and only if the configuration has `cluster:`.
 import contextlib
 import json
 import pkgutil
+import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pi_appliance import __version__
 from pi_appliance.config.model import Config
@@ -23,6 +25,7 @@ from pi_appliance.system.http import describe_network_error
 _LIBRARIES = ("distributed", "cryptography")  # of the extra `cluster`
 _FOLDER = "cluster"  # in the state folder
 _TIMEOUT = 10.0  # seconds until a scheduler counts as not reached
+_PROBE_TIMEOUT = 2.0  # seconds for a connection without Dask, which tries a closed port for its whole timeout
 
 
 def require_libraries() -> None:
@@ -116,14 +119,15 @@ def connect(config: Config) -> Iterator[ClusterConnection]:
 def open_client(address: str, folder: MemberFolder, timeout: float = _TIMEOUT) -> Any:
     """Return a `distributed.Client` of the scheduler. Raises Refused with the reason."""
     require_libraries()
-    from distributed import Client, Security  # noqa: PLC0415 - 0.4 s and 35 MB
-
-    security = None
-    if address.startswith("tls:"):
-        if missing := [path for path in (folder.authority, folder.certificate, folder.key) if not path.exists()]:
-            raise Refused(f"{missing[0]} is missing, so the cluster does not let this machine in; join it again")
-        security = Security(require_encryption=True, **folder.tls_files())
+    missing = [path for path in (folder.authority, folder.certificate, folder.key) if not path.exists()]
+    if missing and address.startswith("tls:"):
+        raise Refused(f"{missing[0]} is missing, so the cluster does not let this machine in; join it again")
     try:
+        place = urlsplit(address)
+        socket.create_connection((place.hostname, place.port), min(timeout, _PROBE_TIMEOUT)).close()
+        from distributed import Client, Security  # noqa: PLC0415 - 0.4 s and 35 MB
+
+        security = Security(require_encryption=True, **folder.tls_files()) if address.startswith("tls:") else None
         return Client(address, security=security, timeout=timeout, set_as_default=False)
     except (OSError, TimeoutError) as error:
         texts = [f"{type(each).__name__} {each}" for each in (error.__cause__, error) if each]

@@ -1,7 +1,9 @@
 """Two real appliances with Dask's own scheduler and workers, which speak TLS on loopback."""
 
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +18,8 @@ from pi_appliance.cluster import tasks
 from pi_appliance.errors import Refused
 from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.cluster_client import MemberFolder
+from pi_appliance.puzzles import kernel_mode
+from pi_appliance.puzzles.sudoku import kernel
 from tests.installation import PROGRAM, Installation, wait_until
 from tests.test_daemon import up
 
@@ -132,8 +136,6 @@ def test_a_machine_without_its_certificate_is_told_so(pair, tmp_path):
 def test_a_worker_that_is_killed_comes_back(pair):
     with cluster_client.connect(_config(pair.second)) as cluster:
         assert cluster.executor is not None
-        import os  # noqa: PLC0415 - sent to the workers
-
         process = cluster.executor.submit(os.getpid).result(timeout=30)
         os.kill(process, 9)
         assert cluster.executor.submit(sum, [1, 2]).result(timeout=60) == 3
@@ -161,6 +163,33 @@ def test_a_job_over_the_cluster_gives_the_same_report(pair, tmp_path):
     assert calls > 0, "the workers answered nothing"
 
 
+@pytest.mark.skipif(kernel_mode(kernel) != "compiled", reason="plain Python counts them for minutes")
+def test_a_job_whose_worker_is_killed_in_the_middle_gives_the_same_report(pair, tmp_path):
+    alone, together = Installation(tmp_path), pair.first
+    alone.write(SUDOKUS)
+    for each in (alone, together):
+        text = each.config.read_text()
+        each.config.write_text(
+            text.replace("{puzzle: sudoku}", "{puzzle: sudoku, solutions: count, boards: [open.txt]}")
+        )
+        (each.folder / "open.txt").write_text(OPEN_GRID)
+    assert together.run("reload").returncode == 0
+    assert alone.run("jobs", "run", "puzzle").returncode == 0
+    with cluster_client.open_client(pair.scheduler, MemberFolder(together.state)) as client:
+        run = together.start("jobs", "run", "puzzle")
+        wait_until(lambda: all(client.processing().values()))
+        killed = client.run(os.getpid).popitem()[1]
+        os.kill(killed, signal.SIGKILL)
+        assert run.poll() is None, "it was killed in the middle"
+        assert run.wait(timeout=120) == 0
+    reports = [_report(each) for each in (alone, together)]
+    assert reports[0]["boards"] == reports[1]["boards"]
+    assert reports[0]["boards"][0]["count"] == 11_348_640
+    assert "Cluster" not in (together.state / "reports" / "puzzle" / "result.txt").read_text()
+    wait_until(lambda: len(pair.workers(pair.first)) == 2, 180)
+
+
+OPEN_GRID = "5948317267834269152169758341425" + "." * 50
 GRIDS = [
     "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79",
     "4.....8.5.3..........7......2.....6.....8.4......1.......6.3.7.5..2.....1.4......",

@@ -8,19 +8,20 @@ import io
 import os
 import pickle
 import socket
+import sys
 import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime import Buffer, Prepare, SearchRuntime
+from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, SearchRuntime
 from pi_appliance.puzzles.runtime.pool import POLL_INTERVAL, pickle_result, unpickle_result
 
 Shared = TypeVar("Shared")
@@ -220,10 +221,37 @@ def run_calls(digest: str, content: bytes | None, items: bytes, _submission: int
     """Make the calls of a batch on a worker, by the table with this digest; else ask for it."""
     if not _WORKER.has_table(digest, content):
         return _Reply(_WORKER.name, "", 0, [])
-    began = time.monotonic()
-    results = [pickle_result(_WORKER.call, (digest, item)) for item in pickle.loads(items)]  # noqa: S301 - from a search
+    began, results = time.monotonic(), list[bytes]()
+    for item in pickle.loads(items):  # noqa: S301 - from a search
+        results.append(pickle_result(_WORKER.call, (digest, item)))
+        if is_cancelled():  # if Dask wants the result after all, the batch is sent again
+            raise CancelledError
     thread = f"{_WORKER.name}-{threading.get_ident()}"
     return _Reply(_WORKER.name, thread, time.monotonic() - began, results)
+
+
+def is_cancelled() -> bool:
+    """Return whether Dask has cancelled the call of this thread. Other executors do not tell."""
+    if (dask := sys.modules.get("distributed")) is None:
+        return False
+    try:
+        task = dask.get_worker().state.tasks.get(dask.worker.thread_state.key)
+    except (AttributeError, ValueError):  # the call is not made by a worker of Dask
+        return False
+    return task is None or task.state == "cancelled"
+
+
+class _WorkerRuntime(SearchRuntime):
+    """The runtime of the calls on a worker, which interrupts those that were cancelled."""
+
+    def check_stop(self) -> None:
+        """Raise Interrupted after the end of the search that made the call."""
+        if is_cancelled():
+            raise Interrupted("its search has ended")
+
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - the search reports its own
+        """Raise Interrupted after the end of the search that made the call."""
+        self.check_stop()
 
 
 class _Worker:
@@ -253,7 +281,7 @@ class _Worker:
                 prepare, shared = self._tables[digest]
                 for old in functions.keys() - self._tables.keys():
                     del functions[old]
-            functions[digest] = prepare(shared, SearchRuntime(time.monotonic))
+            functions[digest] = prepare(shared, _WorkerRuntime(time.monotonic))
         return functions[digest](item)
 
 

@@ -62,12 +62,13 @@ def failing(_: None, __: SearchRuntime) -> Callable[[int], int]:
     return call
 
 
-def patient(folder: Path, _: SearchRuntime) -> Callable[[int], int]:
+def patient(folder: Path, runtime: SearchRuntime) -> Callable[[int], int]:
     """Return a function that waits for a file, and leaves one for each item that it has begun."""
 
     def call(item: int) -> int:
         (folder / f"begun-{item}").touch()
         while not (folder / "go").exists():
+            runtime.check_stop()
             time.sleep(0.01)
         return item
 

@@ -220,6 +220,16 @@ def test_an_interruption_waits_for_no_call_and_cancels_the_others(executor: Exec
     assert len(list(tmp_path.glob("begun-*"))) < 7, "those that had begun or were handed out, of 1,000"
 
 
+@pytest.mark.slow
+def test_a_call_on_a_cluster_ends_with_its_search(dask_client: Any, tmp_path: Path) -> None:
+    executor = dask_client.get_executor()
+    with pytest.raises(Interrupted):
+        list(Stopping(executor, tmp_path).map(remote_calls.patient, tmp_path, range(1_000)))
+    # Both workers are free again, although nothing has let their calls go on.
+    assert list(SearchRuntime(executor=executor).map(remote_calls.multiplier, 2, range(5))) == [0, 2, 4, 6, 8]
+    assert not (tmp_path / "go").exists()
+
+
 def test_an_interrupted_search_continues_with_another_executor(pool: Executor, tmp_path: Path) -> None:
     board = sudoku.parse("\n".join(many_grids(4_000)))
     reports = 0
