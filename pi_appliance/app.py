@@ -192,7 +192,7 @@ def build(
 
     routes: list[BaseRoute] = [
         *AccessPages(AccessServices(daemon, now), pages).routes(),
-        *HomePages(services, pages, jobs).routes(),
+        *HomePages(services, pages, jobs, covers).routes(),
         *jobs.routes(),
         *JobFormPages(services, pages).routes(),
         *TriggerPages(services, pages).routes(),

@@ -26,6 +26,7 @@ from pi_appliance.jobs.run_options import own_page
 from pi_appliance.json_schema import ANY, FLAG, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
+from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
@@ -100,8 +101,8 @@ def frame_values(daemon: MusicDaemon) -> dict[str, Any]:
 class HomePages:
     """The first pages of Music, Jobs and More, and the parts of them that their scripts replace."""
 
-    def __init__(self, services: MusicServices, pages: Pages, jobs: JobPages) -> None:
-        self._services, self._pages, self._jobs = services, pages, jobs
+    def __init__(self, services: MusicServices, pages: Pages, jobs: JobPages, covers: Covers) -> None:
+        self._services, self._pages, self._jobs, self._covers = services, pages, jobs, covers
         self._sensors = machine.Sensors()
 
     def routes(self) -> list[Route]:
@@ -131,6 +132,7 @@ class HomePages:
             stations=stations,
             stations_error=stations_error,
             max_volume=_max_volume(services.daemon, now),
+            has_cover=bool(state and state.track and self._covers.is_known(state.track.uri)),
             queue=await self._next_tracks(),
             queue_key=f"{state.queue_version},{state.track.id if state.track else ''}" if state else "",
             banner=create_banner(services.daemon, services.appliance.jobs(now), now),

@@ -95,6 +95,10 @@ class Covers:
             self._pictures.move_to_end((digest, size))
         return image
 
+    def is_known(self, uri: str) -> bool:
+        """Return whether a cover of the track has been found before, without asking the player."""
+        return bool(self._digests.get(uri))
+
     async def _run_once(self, key: Any, action: Callable[..., Any], *arguments: Any) -> None:
         """Run `action`, or wait for the same action if it is running already."""
         task = self._tasks.get(key)

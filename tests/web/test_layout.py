@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from pi_appliance.music.model import CoverArt
 from pi_appliance.storage.model import Outcome, Run, Trigger
@@ -143,6 +143,29 @@ def test_covers_load_when_they_are_seen_and_move_nothing(browser: Browser, appli
     boxes = page.locator(".list .thumb").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().width)")
     assert set(boxes) == {40}, "also without a cover"
     context.close()
+
+
+def test_no_button_moves_when_a_cover_is_missing_or_known(browser: Browser, appliance: ServedAppliance) -> None:
+    def moved() -> bool:
+        """Open the player, have its cover answered late, and return whether a button has moved then."""
+        page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+        late: list[Route] = []
+        page.route("**/music/cover?uri=*", lambda route: late.append(route))  # noqa: PLW0108 - Playwright gives the handler an attribute
+        page.goto(f"{appliance.origin}/", wait_until="domcontentloaded")
+        appliance.eventually(lambda: page.evaluate("1") and late)
+        before = page.locator("#toggle").bounding_box()
+        late[0].continue_()
+        page.wait_for_load_state("load")  # with the cover, or without
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        after = page.locator("#toggle").bounding_box()
+        page.context.close()
+        return before != after
+
+    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[3]))  # it has no cover
+    assert not moved()
+    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[2]))
+    assert moved(), "a cover that was never asked for is not known"
+    assert not moved()
 
 
 def test_an_album_has_the_cover_of_its_first_track(browser: Browser, appliance: ServedAppliance) -> None:

@@ -9,11 +9,12 @@ byId("mini")?.addEventListener("submit", (event) => {
   event.preventDefault();
   callApi(apiPath(event.submitter.getAttribute("formaction")));
 });
-// A track without a cover is answered with nothing. Later covers may come before or after this script.
+// A track without a cover is answered with nothing, and then nothing may move under a finger: a cover takes room once
+// it is loaded. One may come before or after this script.
 const isCover = (image) => image.matches?.(".cover");
 document.addEventListener("error", ({ target }) => isCover(target) && (target.hidden = true), { capture: true });
-document.addEventListener("load", ({ target }) => isCover(target) && (target.hidden = false), { capture: true });
-for (const image of document.images) if (isCover(image) && image.complete && !image.naturalWidth) image.hidden = true;
+document.addEventListener("load", ({ target }) => isCover(target) && (target.hidden = target.dataset.uri === ""), { capture: true });
+for (const image of document.images) if (isCover(image) && image.complete) image.hidden = !image.naturalWidth;
 
 export function showMiniPlayer({ player, capabilities }) {
   if (!byId("mini")) return;
@@ -35,7 +36,7 @@ export function showCover(image, track, capabilities) {
   const uri = capabilities.includes("art") && track ? track.uri : "";
   if ((image.dataset.uri ?? "") === uri) return;
   image.dataset.uri = uri;
-  image.hidden = !uri;
+  if (!uri || !isCover(image)) image.hidden = !uri;
   const size = image.closest(".thumb") ? "small=1&" : "";
   if (uri) image.src = `/music/cover?${size}uri=${encodeURIComponent(uri)}`;
 }
