@@ -154,6 +154,8 @@ class Puzzle(Protocol):
     - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.
     - `hint(board, runtime) -> str`: the next move in words.
     - `as_grid(board, line) -> Grid | None`: the board for a page on which one writes the symbols.
+    - `parse_positions(text, file)` and `score_rows(positions, runtime) -> Iterator[str]`: the
+      scores of a file of positions.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     - `NOTATION`: a sentence that explains the names in the captions of the steps.

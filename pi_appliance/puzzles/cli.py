@@ -382,6 +382,32 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
         click.echo(rendering.summarize(report))
 
 
+@command.command("score", short_help="Score the positions of a file.")
+@click.argument("name", metavar="PUZZLE")
+@click.option("--board", required=True, metavar="FILE", help="A file with a position in each line, or - for stdin.")
+@compute_options
+def score(name: str, board: str, limits: ComputeOptions) -> None:
+    """Print the score of each position of a file, in its order, and nothing else of it.
+
+    \b
+    Exit status:
+      0    all positions are scored
+      1    the time of --for is over; the scores so far are printed
+      2    unknown puzzle, invalid position, or the puzzle has no scores
+      130  stopped by Ctrl-C; the scores so far are printed
+    """
+    puzzle = load_puzzle(name)
+    score_rows = _get_function(puzzle, name, "score_rows")
+    text = read_stdin() if board == "-" else boards.read_text(Path(board))
+    positions = _get_function(puzzle, name, "parse_positions")(text, STDIN if board == "-" else board)
+    if limits.dry_run:
+        _show_plan(puzzle, Task("scores", positions, SolveMode.FIRST), limits)
+        return
+    with _search(limits) as (runtime, line), _open_output(None, line) as write:
+        for row in score_rows(positions, runtime):
+            write(f"{row}\n")
+
+
 @command.command("hint", short_help="Print the next move.")
 @board_options
 @compute_options
@@ -467,6 +493,7 @@ def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[...
     function: Callable[..., Any] | None = getattr(puzzle, function_name, None)
     if function is None:
         lacks = {"hint": "has no hints", "generate": "does not generate boards", "precompute": "has no tables to build"}
+        lacks |= {"score_rows": "has no scores", "parse_positions": "has no scores"}
         raise click.UsageError(f"{name} {lacks[function_name]}")
     return function
 

@@ -324,7 +324,7 @@ def test_an_output_file_that_cannot_be_written_has_status_75(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["list", "boards", "rules", "show", "solve", "count", "check", "generate", "hint", "precompute"]
+    "name", ["list", "boards", "rules", "show", "solve", "count", "check", "generate", "hint", "precompute", "score"]
 )
 def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> None:
     assert "Exit status:\n    0  " in puzzle(name, "--help").stdout

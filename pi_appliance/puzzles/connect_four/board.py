@@ -88,6 +88,14 @@ class Board:
         return Board((*self.rows[:at], row, *self.rows[at + 1 :]), self.turn.other)
 
 
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """The positions of a file, with their scores where the file has them."""
+
+    boards: Sequence[Board]
+    known_scores: Sequence[int | None]
+
+
 EMPTY_BOARD = Board((EMPTY * WIDTH,) * HEIGHT, Colour.RED, first_known=False)
 
 
@@ -128,8 +136,13 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     return replace(board, rows=rows, turn=board.turn.other)
 
 
-def describe(board: Board) -> str:
-    """Return the number of discs and the side to move, or the winner and the four."""
+def describe(board: Board | Positions) -> str:
+    """Return the number of discs and the side to move, or the winner and the four.
+
+    Of many positions, return their number.
+    """
+    if isinstance(board, Positions):
+        return pluralize(len(board.boards), "position")
     discs = pluralize(board.discs, "disc")
     match game_end(board):
         case None:

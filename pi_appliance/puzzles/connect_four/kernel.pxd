@@ -29,6 +29,16 @@ cdef class Search:
 
     cpdef int bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
 
+    @cython.locals(middle=int, goal=int, bound=int)
+    cpdef int exact_score(
+        self, unsigned long long own, unsigned long long mask, int discs, int low, int high, object on_bounds
+    ) except? -99
+
+    @cython.locals(
+        own="unsigned long long", mask="unsigned long long", left="unsigned long long", number=int, discs=int,
+    )
+    cpdef object score_many(self, const unsigned long long[::1] positions, signed char[::1] scores)
+
     @cython.locals(
         theirs="unsigned long long", danger="unsigned long long", possible="unsigned long long",
         forced="unsigned long long", high=int, low=int,

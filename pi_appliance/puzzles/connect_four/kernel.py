@@ -66,6 +66,35 @@ class Search:
             return (43 - discs) >> 1
         return self._bound(own, mask, discs, goal)
 
+    def exact_score(
+        self, own: int, mask: int, discs: int, low: int, high: int, on_bounds: Callable[[int, int], object] | None
+    ) -> int:
+        """Return the score of an undecided position, from `low` to `high`.
+
+        `on_bounds` receives each improved pair of bounds. Short games are fast, so their goals come first.
+        """
+        while low < high:
+            middle = low + ((high - low + 1) >> 1)
+            goal = max(middle, high >> 1) if middle > 0 else min(middle, max(low + 1, -(-low >> 1)))
+            bound = self.bound(own, mask, discs, goal)
+            if bound >= goal:
+                low = bound
+            else:
+                high = bound
+            if on_bounds is not None:
+                on_bounds(low, high)
+        return low
+
+    def score_many(self, positions: memoryview, scores: memoryview) -> None:
+        """Write the score of each undecided position, which is two numbers in `positions`: `own` and `mask`."""
+        for number in range(len(scores)):
+            own, mask = positions[2 * number], positions[2 * number + 1]
+            discs, left = 0, mask
+            while left:
+                left &= left - 1
+                discs += 1
+            scores[number] = self.exact_score(own, mask, discs, -((42 - discs) >> 1), (43 - discs) >> 1, None)
+
     def _bound(self, own: int, mask: int, discs: int, goal: int) -> int:
         """Like `bound`, where the side to move has no immediate win."""
         self.nodes += 1

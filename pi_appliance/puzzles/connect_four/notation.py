@@ -16,6 +16,7 @@ from pi_appliance.puzzles.connect_four.board import (
     Board,
     Colour,
     End,
+    Positions,
     Rows,
     Solution,
     Square,
@@ -152,6 +153,8 @@ _MOVE_HELP = "a move is a column and a colour, such as F_Yellow"
 _POSITION_HELP = (
     "write moves as F_Yellow, G_Red, … or as the digits of their columns, such as 4453, or draw six rows of R, Y and ."
 )
+_POSITIONS_HELP = "write a position in each line: the digits of its columns, such as 4453"
+_SCORE = re.compile(r"[-+]?\d{1,2}", re.ASCII)
 _SOLUTION_HELP = "write the digits of the columns and how the game ends, such as 4453 Red wins"
 
 
@@ -270,6 +273,35 @@ def _parse_drawing(rows: list[tuple[int, str]], reader: _MoveReader) -> Board:
         hint = "remove the moves, or draw the grid they lead to" + (" and who is to move then" if lone else "")
         reader.add_problem(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", hint)
     return game
+
+
+def parse_positions(text: str, file: str = "positions") -> Positions:
+    """Parse a position in each line: the digits of its columns, and its score if that is known.
+
+    `#` begins a comment. Raises ConfigError with the first problem of each line.
+    """
+    boards, scores, problems = list[Board](), list[int | None](), list[Problem]()
+    for line, row in enumerate(text.splitlines(), 1):
+        words = list(_WORD.finditer(row.partition("#")[0]))
+        if not words:
+            continue
+        reader = _MoveReader(file)
+        digits = " " * words[0].start() + words[0][0]
+        boards.append(replace(reader.play_moves(list(reader.read_digits([(line, digits)]))), first_known=False))
+        score = words[1] if len(words) > 1 else None
+        if score and not _SCORE.fullmatch(score[0]):
+            hint = "after the digits of the columns comes its score, such as -3, or nothing"
+            reader.add_problem(line, score.start() + 1, f"{score[0]!r} is not a score", hint)
+        elif len(words) > 2:
+            reader.add_problem(line, words[2].start() + 1, "this comes after the score", "write one position a line")
+        else:
+            scores.append(int(score[0]) if score else None)
+        problems += reader.problems[:1]
+    if not boards:
+        problems.append(Problem(file, 1, 1, "there is no position here", _POSITIONS_HELP))
+    if problems:
+        raise ConfigError(problems)
+    return Positions(boards, scores)
 
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001

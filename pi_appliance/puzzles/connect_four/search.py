@@ -1,6 +1,8 @@
 """The exact score of a position, by null-window searches of the kernel on all cores."""
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from pi_appliance.puzzles.connect_four import kernel
@@ -149,7 +151,7 @@ class Search:
         position: Position,
         low: int | None = None,
         high: int | None = None,
-        on_bounds: Callable[[int, int], None] = lambda _low, _high: None,
+        on_bounds: Callable[[int, int], object] | None = None,
     ) -> int:
         """Return the score of an undecided position, from `low` to `high`. Raises Interrupted.
 
@@ -158,15 +160,13 @@ class Search:
         discs = position.discs
         low = min_score(discs) if low is None else low
         high = max_score(discs) if high is None else high
-        while low < high:
-            goal = _next_goal(low, high)
-            bound = self._kernel.bound(position.own, position.mask, discs, goal)
-            if bound >= goal:
-                low = bound
-            else:
-                high = bound
-            on_bounds(low, high)
-        return low
+        return int(self._kernel.exact_score(position.own, position.mask, discs, low, high, on_bounds))
+
+    def score_many(self, positions: Sequence[Position]) -> Sequence[int]:
+        """Return the scores of undecided positions, by one kernel call. Raises Interrupted."""
+        scores = array("b", bytes(len(positions)))
+        self._kernel.score_many(memoryview(array("Q", chain.from_iterable(positions))), memoryview(scores))
+        return scores
 
     def is_at_least(self, position: Position, goal: int) -> bool:
         """Return whether the score is at least `goal`. Raises Interrupted."""
@@ -174,11 +174,3 @@ class Search:
 
     def _tick(self, tried: int) -> None:
         self.runtime.report_progress(None, f"{self.note}: {tried:,} positions tried")
-
-
-def _next_goal(low: int, high: int) -> int:
-    """Return the next goal, above `low` and up to `high`. Short games are fast: they come first."""
-    middle = low + (high - low + 1) // 2
-    if middle <= 0:
-        return min(middle, max(low + 1, -(-low // 2)))
-    return max(middle, high // 2)

@@ -1,9 +1,9 @@
 """The perfect player: the score of every column, and a perfect game from there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
-from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode
+from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
     BOARDS,
@@ -12,6 +12,7 @@ from pi_appliance.puzzles.connect_four.board import (
     SQUARES,
     Board,
     End,
+    Positions,
     Solution,
     describe_fours,
     find_fours,
@@ -30,10 +31,11 @@ from pi_appliance.puzzles.connect_four.search import (
     square_of,
     table_bytes,
 )
-from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime
 
 BOUNDS_NAME = "connect-four/bounds"
 _EARLY_DISCS = 14  # up to here, all cores are used
+_CHUNK_SIZE = 50 if kernel_mode(kernel) == "compiled" else 2  # positions per task of many
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -72,10 +74,61 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     )
 
 
-def foretell(board: Board | None, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
+def score_many(positions: Iterable[Board | str], runtime: SearchRuntime = SERIAL) -> Iterator[int]:
+    """Yield the score of each position, and nothing else. Raises Interrupted.
+
+    All cores share one table. A score n is a win of the side to move with its n-th last disc, -n a
+    loss, 0 a draw (P. Pons, see docs/puzzles/connect-four.md). After
+    a win of the opponent, it is that of the last move, negated.
+
+    >>> from pi_appliance.puzzles import connect_four
+    >>> list(connect_four.score_many(["32662532166161164471", "461134515661427544"]))
+    [1, -2]
+    """
+    boards = [parse(board) if isinstance(board, str) else board for board in positions]
+    return _score_boards(boards, runtime)
+
+
+def _score_boards(boards: Sequence[Board], runtime: SearchRuntime) -> Iterator[int]:
+    known = {number: _ended_score(board, end) for number, board in enumerate(boards) if (end := game_end(board))}
+    open_positions = [position_of(board) for number, board in enumerate(boards) if number not in known]
+    discs = min((position.discs for position in open_positions), default=SQUARES)
+    chunks = (open_positions[start : start + _CHUNK_SIZE] for start in range(0, len(open_positions), _CHUNK_SIZE))
+    scores = (score for chunk in runtime.map(_chunk_scorer, discs, chunks) for score in chunk)
+    for number in range(len(boards)):
+        try:
+            score = known[number] if number in known else next(scores)
+        except Interrupted as interrupted:
+            interrupted.partial_result = f"{number:,} of {pluralize(len(boards), 'position')} are scored"
+            raise
+        yield score
+        runtime.report_progress((number + 1) / len(boards), f"{number + 1:,} of {pluralize(len(boards), 'position')}")
+
+
+def _ended_score(board: Board, end: End) -> int:
+    return 0 if end is End.DRAW else -max_score(board.discs - 1)
+
+
+def _chunk_scorer(discs: int, runtime: SearchRuntime) -> Callable[[Sequence[Position]], Sequence[int]]:
+    book = load_book(runtime.cache)
+    return Search(runtime, discs, "scores", book.score, book.plies).score_many
+
+
+def score_rows(positions: Positions, runtime: SearchRuntime = SERIAL) -> Iterator[str]:
+    """Yield a row per position: its columns, its score, and that of the file if it differs."""
+    scores = score_many(positions.boards, runtime)
+    for board, score, known in zip(positions.boards, scores, positions.known_scores, strict=True):
+        remark = "" if known in (None, score) else f" # the file says {known}"
+        yield f"{''.join(map(str, board.moves))} {score}{remark}"
+
+
+def foretell(board: Board | Positions | None, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
     """Foretell the table of positions, and the opening book if `board` is None."""
     if board is None:
         return Footprint(memory=table_bytes(0) + BOOK_MEMORY, tables={CACHE_NAME: BOOK_BYTES}, is_parallel=True)
+    if isinstance(board, Positions):
+        discs = min(each.discs for each in board.boards)
+        return Footprint(memory=table_bytes(discs), saves=False, is_parallel=True)
     memory = 0 if game_end(board) else table_bytes(board.discs)
     return Footprint(memory=memory, is_parallel=board.discs <= _EARLY_DISCS)
 
