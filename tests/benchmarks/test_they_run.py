@@ -5,6 +5,7 @@ import pytest
 from pi_appliance import plugins
 from tests.benchmarks import (
     commands,
+    first_start,
     idle,
     library,
     many_jobs,
@@ -16,6 +17,7 @@ from tests.benchmarks import (
     running_command,
 )
 from tests.fakes.mpd_server import needs_mpd
+from tests.installation import PROGRAM
 
 
 @pytest.mark.slow
@@ -37,6 +39,15 @@ def test_the_benchmark_of_many_jobs_runs(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_benchmark_of_a_running_command_runs() -> None:
     look, end = running_command.measure((0.1,), 0.5)
     assert [len(look), len(end)] == [len(running_command.HEADS)] * 2
+
+
+@pytest.mark.slow
+@needs_mpd
+@pytest.mark.skipif(not first_start.has_cgroups(), reason="no cgroup can be made here")
+def test_the_benchmark_of_the_first_start_runs() -> None:
+    row = first_start.measure("installed", [*PROGRAM, "up"], 0.5)
+    assert len(row) == len(first_start.HEADS)
+    assert all(float(cell) > 0 for cell in row[1:3])
 
 
 @needs_mpd
