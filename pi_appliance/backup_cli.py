@@ -14,17 +14,18 @@ from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.maintenance import encryption
-from pi_appliance.maintenance.full_backup import BackupReader, Part, write_backup
+from pi_appliance.maintenance.full_backup import STANDARD_OUTPUT, BackupReader, Part, write_backup
 from pi_appliance.scheduling.appliance import refuse_as_root
+from pi_appliance.storage import encryption
 from pi_appliance.storage.backup import open_history
 from pi_appliance.system import files
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_FILE_OR_OUTPUT = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 
 
 @click.command("backup", short_help="Write the whole appliance to an archive.")
-@_FILE
+@_FILE_OR_OUTPUT
 @click.option("--secrets", "with_secrets", is_flag=True, help="Include the secrets, encrypted with a passphrase.")
 @config_option
 def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
@@ -34,7 +35,8 @@ def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
     playlists of the player; no logs, no devices that are signed in, no music. The secrets are left
     out, or are encrypted: --secrets asks for a passphrase, or reads a line of standard input.
 
-    The appliance may run meanwhile. FILE holds the configuration, so only you can read it.
+    The appliance may run meanwhile. FILE holds the configuration, so only you can read it. With -
+    for FILE, the archive is written to standard output.
 
     \b
     Exit status:
@@ -53,7 +55,7 @@ def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
         notes.append(f"the secrets are left out; keep a copy of {secrets.NAME}, or add --secrets")
     for note in notes:
         click.echo(note, err=True)
-    click.echo(f"{file}: configuration, database and state of {loaded.state_dir}")
+    click.echo(f"{file}: configuration, database and state of {loaded.state_dir}", err=file == STANDARD_OUTPUT)
 
 
 @click.command("restore", short_help="Replace the appliance by that of an archive.")
@@ -107,8 +109,8 @@ def restore(file: Path, config: Path, only: tuple[str, ...]) -> None:
 def _ask_new_passphrase() -> str:
     encryption.require_library()
     passphrase = _read("A passphrase for the secrets: ")
-    if len(passphrase) < encryption.MIN_PASSPHRASE:
-        raise Refused(f"a passphrase has at least {encryption.MIN_PASSPHRASE} characters, such as four words")
+    if len(passphrase) < secrets.MIN_PASSPHRASE:
+        raise Refused(f"a passphrase has at least {secrets.MIN_PASSPHRASE} characters, such as four words")
     if sys.stdin.isatty() and _read("Once more: ") != passphrase:
         raise Refused("these are not the same")
     return passphrase

@@ -396,6 +396,7 @@ def _player_secrets(known: Mapping[str, str], config: Config) -> dict[str, str]:
         "WEB_PASSWORD",
         "MQTT_PASSWORD",
         "HOTSPOT_PASSWORD",
+        "BACKUP_PASSPHRASE",
         *(job.triggers.webhook for job in config.jobs.values()),
     }
     return {name: value for name, value in known.items() if name not in others}

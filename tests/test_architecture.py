@@ -118,7 +118,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
-    "cryptography": {"cluster.certificates", "maintenance.encryption"},
+    "cryptography": {"cluster.certificates", "storage.encryption"},
     "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.push"},

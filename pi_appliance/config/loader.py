@@ -71,6 +71,13 @@ def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -
             right = f"run: pi-appliance networks login {name}"
             warnings.append(tree.problem(("networks", name), missing, right, at_key=True))
     warnings += _hotspot_warnings(tree, config, secrets)
+    if (
+        config.backup
+        and config.backup.whole
+        and len(secrets.get("BACKUP_PASSPHRASE", "")) < secret_names.MIN_PASSPHRASE
+    ):
+        right = f"write BACKUP_PASSPHRASE=… with {secret_names.MIN_PASSPHRASE} or more characters into secrets.env"
+        warnings.append(tree.problem(("backup", "whole"), "no backup is made without a passphrase", right, at_key=True))
     return [*warnings, *notifier_warnings(tree, config, secrets), *trigger_warnings(tree, config, secrets)]
 
 

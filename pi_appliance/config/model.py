@@ -338,6 +338,9 @@ class BackupFolder:
 
     folder: Annotated[Path, "an existing folder, such as /mnt/usb/backups; it is never created"]
     keep: Annotated[int, "how many backups are kept there", Limits(1)] = 7
+    whole: Annotated[bool, "the whole appliance, with the secrets encrypted by BACKUP_PASSPHRASE of secrets.env"] = (
+        False
+    )
 
     def check(self) -> Issues:
         """Return the problems of the values."""

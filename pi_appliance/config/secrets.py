@@ -74,7 +74,8 @@ def _escape(text: str) -> str:
 
 NAME = "secrets.env"
 MIN_PASSWORD_LENGTH = 8  # characters of WEB_PASSWORD, if the network may guess
-KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD", "MQTT_PASSWORD", "HOTSPOT_PASSWORD")
+MIN_PASSPHRASE = 12  # characters: who finds a backup can try millions of them
+KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD", "MPD_PROXY_PASSWORD", "MQTT_PASSWORD", "HOTSPOT_PASSWORD", "BACKUP_PASSPHRASE")
 """Secrets of the appliance itself. Networks, notifiers and pings name their own in the
 configuration.
 """

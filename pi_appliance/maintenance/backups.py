@@ -20,7 +20,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused, UnknownName
 from pi_appliance.storage.archive import CONFIGURATION, ArchiveSummary, check_archive, database_archive, restore_state
 from pi_appliance.storage.backup import list_backups
-from pi_appliance.storage.backup_folder import SHARED, list_folder
+from pi_appliance.storage.backup_folder import SHARED, WHOLE, list_folder
 from pi_appliance.system import files
 
 NOTE = "restore: "
@@ -42,6 +42,11 @@ class StoredBackup:
     size: int  # bytes
     place: str
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds the whole appliance, with its secrets encrypted."""
+        return self.path.name.endswith(f"{WHOLE}.tar.gz")
+
 
 def list_stored(config: Config) -> list[StoredBackup]:
     """Return the backups on the card and in the further folder, the newest of each first."""
@@ -54,12 +59,12 @@ def list_stored(config: Config) -> list[StoredBackup]:
     return found
 
 
-def find_stored(config: Config, name: str) -> Path:
+def find_stored(config: Config, name: str) -> StoredBackup:
     """Return the stored backup `name`. Raises UnknownName."""
-    paths = {each.path.name: each.path for each in list_stored(config)}
-    if name not in paths:
-        raise UnknownName("backup", name, list(paths))
-    return paths[name]
+    stored = {each.path.name: each for each in list_stored(config)}
+    if name not in stored:
+        raise UnknownName("backup", name, list(stored))
+    return stored[name]
 
 
 def restore_stored(config: Config, name: str) -> None:
@@ -70,7 +75,7 @@ def restore_stored(config: Config, name: str) -> None:
         UnknownName: There is no such backup.
         Unavailable: It cannot be copied.
     """
-    source, draft = find_stored(config, name), config.state_dir / _UPLOAD
+    source, draft = find_stored(config, name).path, config.state_dir / _UPLOAD
     room = shutil.disk_usage(config.state_dir).free // _FREE_FACTOR
     try:
         with draft.open("wb") as file:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import sys
 import tarfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -16,7 +17,7 @@ from pi_appliance.config import editing, secrets
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.maintenance import encryption
+from pi_appliance.storage import encryption
 from pi_appliance.storage.archive import (
     ABOUT,
     CONFIGURATION,
@@ -33,6 +34,7 @@ _NETWORKS = "networks"
 """The folder of the state with the sessions of networks, which are as secret as keys."""
 _MAX_FILES, _MAX_SIZE = 2000, 100_000_000
 """Of the folder of the configuration. Beyond, it is a folder with other things, too."""
+STANDARD_OUTPUT = Path("-")
 _ASIDE = ".before-restore"
 _DRAFTS = ".restore-parts"
 
@@ -52,7 +54,7 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
 
     Args:
         config: The configuration.
-        path: The archive, a .tar.gz.
+        path: The archive, a .tar.gz, or `STANDARD_OUTPUT`.
         playlists: The playlists of the player by their file names.
         passphrase: Encrypts the secrets. Without it, they are left out.
 
@@ -69,9 +71,17 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
     more |= {f"{REPORTS}/{name}": file for name, file in _files_below(config.reports)}
     if passphrase:
         more[PRIVATE] = encryption.encrypt(_pack_private(config), passphrase)
+    without, state_dir = {_NETWORKS}, config.state_dir.resolve()
+    if config.backup and (folder := config.backup.folder.resolve()).is_relative_to(state_dir):
+        without |= set(folder.relative_to(state_dir).parts[:1])  # no backup holds another
+    chunks = archive_chunks(config.state_dir, without=without, more=more, main=config.path.name)
     try:
-        with files.atomic_write(path, mode=0o600) as file:
-            file.writelines(archive_chunks(config.state_dir, without={_NETWORKS}, more=more, main=config.path.name))
+        if path == STANDARD_OUTPUT:
+            sys.stdout.buffer.writelines(chunks)
+            sys.stdout.buffer.flush()
+        else:
+            with files.atomic_write(path, mode=0o600) as file:
+                file.writelines(chunks)
     except OSError as error:
         raise files.write_error(path, error) from None
     return notes
@@ -81,7 +91,8 @@ def _configuration_files(config: Config, archive: Path) -> tuple[dict[str, Path]
     """Return the files of the configuration by their names in its folder, and what is left out."""
     folder = config.path.resolve().parent
     apart = {archive.resolve(), config.path.resolve(), folder / secrets.NAME}
-    all_files = _some_files_below(folder, config.state_dir.resolve())
+    others = {config.state_dir.resolve(), *([config.backup.folder.resolve()] if config.backup else [])}
+    all_files = _some_files_below(folder, others)
     named = [file.resolve() for file in _named_files(config) if file.is_file()]
     notes = [f"{file} is left out, because it is not in {folder}" for file in named if not file.is_relative_to(folder)]
     if all_files is None:
@@ -96,11 +107,14 @@ def _configuration_files(config: Config, archive: Path) -> tuple[dict[str, Path]
     return found, list(dict.fromkeys(notes))
 
 
-def _some_files_below(folder: Path, state_dir: Path) -> list[Path] | None:
-    """Return the files in `folder` and below, or None if it is not a folder of a configuration."""
+def _some_files_below(folder: Path, others: Collection[Path]) -> list[Path] | None:
+    """Return the files in `folder` and below, or None if it is not a folder of a configuration.
+
+    The folders `others`, such as that of the backups, are left out.
+    """
     found, size = list[Path](), 0
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and Path(place, name) != state_dir]
+        folders[:] = [name for name in folders if not name.startswith(".") and Path(place, name) not in others]
         for name in names:
             file = Path(place, name)
             if not name.startswith(".") and file.is_file() and not file.is_symlink():

@@ -49,7 +49,7 @@ class BackupPages:
             status,
             problem=problem,
             stored=[(each, units.format_size(each.size)) for each in list_stored(config)],
-            folder=config.backup and config.backup.folder,
+            backup=config.backup,
             folder_problem=find_problem(config),
             checked=checked,
             content=_describe(checked.summary) if checked else "",
@@ -69,10 +69,12 @@ class BackupPages:
     async def download_stored(self, request: Request) -> Response:
         """Send a stored backup."""
         try:
-            path = find_stored(self._services.appliance.config, request.path_params["name"])
+            stored = find_stored(self._services.appliance.config, request.path_params["name"])
         except UnknownName:
             raise HTTPException(404, "this backup is not here any more") from None
-        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+        if stored.is_whole:
+            raise HTTPException(403, f"this backup holds the secrets; copy it from {stored.path.parent}")
+        return FileResponse(stored.path, media_type="application/octet-stream", filename=stored.path.name)
 
     async def upload(self, request: Request) -> Response:
         """Store and check a backup, and show its contents."""

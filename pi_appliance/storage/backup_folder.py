@@ -1,21 +1,28 @@
-"""Backups without secrets: the one to download, and the daily ones in a folder of the owner."""
+"""Backups: the one to download, without secrets, and the daily ones in a folder of the owner."""
 
 import contextlib
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import BinaryIO
 
-from pi_appliance.config import hidden_parts
+from pi_appliance.config import hidden_parts, secrets
 from pi_appliance.config.model import Config
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.storage import encryption
 from pi_appliance.storage.archive import CONFIGURATION, archive_chunks
 from pi_appliance.storage.backup import BACKUP_INTERVAL, DATABASE, list_backups
 from pi_appliance.system import files, machine, network
 
 SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
 """Files and folders of the state that a backup without secrets holds besides the database."""
+WHOLE = "-whole"
+"""In the name of a backup of the whole appliance, with its secrets encrypted."""
+_WHOLE_TIMEOUT = 1800.0  # seconds
 _MAX_TEXT = 1_000_000  # bytes of a file of the configuration
 _FOR_DRIVES = tuple(map(Path, ("/media", "/mnt", "/run/media", "/run/pi-appliance-usb")))
 """Folders whose subfolders are drives. Without its drive, such a subfolder is empty."""
@@ -36,7 +43,7 @@ def list_folder(config: Config) -> list[Path]:
     """Return the backups of this machine in the further folder, the newest first."""
     if config.backup is None:
         return []
-    name = re.compile(rf"{re.escape(network.host_name())}-\d{{8}}T\d{{6}}Z\.tar\.gz")
+    name = re.compile(rf"{re.escape(network.host_name())}-\d{{8}}T\d{{6}}Z(?:{WHOLE})?\.tar\.gz")
     try:
         found = [each for each in config.backup.folder.iterdir() if name.fullmatch(each.name)]
     except OSError:
@@ -60,11 +67,15 @@ def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKU
         return None
     if problem := find_obstacle(config):
         raise Unavailable(problem)
-    target = config.backup.folder / f"{network.host_name()}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
+    kind = WHOLE if config.backup.whole else ""
+    target = config.backup.folder / f"{network.host_name()}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{kind}.tar.gz"
     draft = target.with_name(f".{target.name}.new")  # a drive with FAT has neither links nor rights
     try:
-        with draft.open("wb") as file:
-            file.writelines(backup_chunks(config))
+        with open(draft, "wb", opener=_open_closed) as file:
+            if config.backup.whole:
+                _write_whole(config, file)
+            else:
+                file.writelines(backup_chunks(config))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)
@@ -80,12 +91,45 @@ def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKU
     return target
 
 
+def _open_closed(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _write_whole(config: Config, file: BinaryIO) -> None:
+    """Write a backup of the whole appliance by its command, which also has the playlists."""
+    words = [sys.executable, "-m", "pi_appliance", "backup", "-", "--secrets", "--config", str(config.path)]
+    typed = _passphrase(config).encode() + b"\n"
+    try:
+        subprocess.run(words, input=typed, stdout=file, stderr=subprocess.PIPE, check=True, timeout=_WHOLE_TIMEOUT)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines() or [f"status {error.returncode}"]
+        raise Unavailable(f"the backup of the whole appliance failed: {said[-1]}") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable("the backup of the whole appliance took too long; look at its drive") from None
+
+
+def _passphrase(config: Config) -> str:
+    """Return the passphrase for the secrets. Raises Unavailable or Refused if there is none."""
+    encryption.require_library()
+    passphrase = secrets.load(config.path, os.environ).get("BACKUP_PASSPHRASE", "")
+    if len(passphrase) < secrets.MIN_PASSPHRASE:
+        number = f"{secrets.MIN_PASSPHRASE} or more characters"
+        raise Unavailable(
+            f"a whole backup needs a passphrase: write BACKUP_PASSPHRASE=… with {number} into secrets.env"
+        )
+    return passphrase
+
+
 def find_obstacle(config: Config) -> str:
     """Return why no backup can be written to the further folder, and what to do, or ""."""
     if config.backup is None:
         return ""
     try:
+        if config.backup.whole:
+            _passphrase(config)
         return _find_obstacle(config.backup.folder, config.state_dir / DATABASE)
+    except ApplianceError as error:
+        return str(error)
     except OSError as error:  # such as a drive that fails
         return f"the folder for backups, {config.backup.folder}, cannot be used: {error.strerror}; check its drive"
 

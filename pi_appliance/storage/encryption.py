@@ -1,12 +1,12 @@
 """Encrypt the secrets of a backup with a passphrase."""
 
 import hashlib
+import importlib.util
 import os
 from base64 import urlsafe_b64encode
 
 from pi_appliance.errors import Refused
 
-MIN_PASSPHRASE = 12  # characters: who finds a backup can try millions of them
 _MAGIC = b"pi-appliance private 1\n"
 _SALT_SIZE = 16  # bytes
 # 32 MB of memory, and about two seconds on a Raspberry Pi Zero 2 W. From the OWASP Password Storage
@@ -17,10 +17,8 @@ NO_LIBRARY = "secrets can be encrypted only with cryptography; install it with: 
 
 def require_library() -> None:
     """Raise Refused if the library that encrypts is not installed."""
-    try:
-        import cryptography.fernet  # noqa: F401, PLC0415 - 40 ms, and an optional extra
-    except ImportError:
-        raise Refused(NO_LIBRARY) from None
+    if importlib.util.find_spec("cryptography") is None:
+        raise Refused(NO_LIBRARY)
 
 
 def encrypt(content: bytes, passphrase: str) -> bytes:
@@ -33,7 +31,7 @@ def encrypt(content: bytes, passphrase: str) -> bytes:
         Refused: The library is not installed.
     """
     require_library()
-    from cryptography.fernet import Fernet  # noqa: PLC0415
+    from cryptography.fernet import Fernet  # noqa: PLC0415 - 40 ms, and an optional extra
 
     salt = os.urandom(_SALT_SIZE)
     return _MAGIC + salt + Fernet(_key(passphrase, salt)).encrypt(content)

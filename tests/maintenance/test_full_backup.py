@@ -1,6 +1,7 @@
 """A backup of the whole appliance makes a new card the same appliance."""
 
 import gzip
+import io
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.installation import PROGRAM, Installation
+from tests.installation import PROGRAM, Installation, wait_until
 from tests.warm_program import run_process
+from tests.web.served_appliance import served
 
 PASSPHRASE = "four words are enough"
 SECRET = "WEB_PASSWORD=correct horse\n"
@@ -85,6 +87,63 @@ def test_a_new_card_becomes_the_same_appliance(old: Installation, new: Installat
     assert new.run("jobs", "run", "tweets").returncode == 0
     assert [post["text"] for post in new.json("tweets", "list")["posts"]] == ["Two.", "One."]
     assert list(new.state.glob(".*")) == []
+
+
+@pytest.mark.parametrize("place", [".", "state"])
+def test_a_nightly_backup_restores_the_whole_appliance(old: Installation, new: Installation, place: str) -> None:
+    drive = old.folder / place / "drive"
+    drive.mkdir()
+    old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}")
+    missing = "write BACKUP_PASSPHRASE=… with 12 or more characters into secrets.env"
+    assert "appliance.yaml:5:" in (checked := run(old, "config", "check").stderr)
+    assert missing in checked
+    status, _, errors = old.call("system", "backups", "create")
+    assert (status, missing in errors, list(drive.iterdir())) == (75, True, [])
+
+    write_secrets(old, f"{SECRET}BACKUP_PASSPHRASE={PASSPHRASE}\n")
+    assert missing not in run(old, "config", "check").stderr
+    (drive / "earlier.tar.gz").write_bytes(b"earlier")
+    old.run("jobs", "run", "tweets")
+    (archive,) = drive.glob("*-whole.tar.gz")
+    assert archive.name.endswith("Z-whole.tar.gz")
+    assert archive.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(archive) as packed:
+        assert not [name for name in packed.getnames() if "drive" in name], "no backup holds another"
+    assert PASSPHRASE.encode() not in gzip.decompress(archive.read_bytes())
+
+    done = run(new, "restore", str(archive), typed=f"{PASSPHRASE}\n")
+    assert done.returncode == 0, done.stderr
+    assert (new.folder / "secrets.env").read_text() == f"{SECRET}BACKUP_PASSPHRASE={PASSPHRASE}\n"
+    assert (new.state / "networks/sky/session.json").read_text() == "the networks/sky/session.json"
+    assert [post["text"] for post in new.json("tweets", "list")["posts"]] == ["Two.", "One."]
+
+
+def test_the_page_restores_the_history_of_a_whole_backup_and_does_not_send_it(old: Installation) -> None:
+    drive = old.folder / "drive"
+    drive.mkdir()
+    old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}")
+    write_secrets(old, "")
+    with served(old.config) as appliance:
+        assert "no backup can be written to its folder" in appliance.ask("/health").json["degraded"]
+        write_secrets(old, f"BACKUP_PASSPHRASE={PASSPHRASE}\n")
+        assert "degraded" not in appliance.ask("/health").json
+        made = appliance.ask("/api/v1/system/backups", {}).json[-1]
+        assert made["name"] == next(drive.iterdir()).name
+        page = appliance.ask("/system/backup").text
+        assert f'href="/system/backup/stored/{made["name"]}"' not in page
+        assert "the whole appliance" in page
+        refused = appliance.ask(f"/system/backup/stored/{made['name']}")
+        assert (refused.status, f"this backup holds the secrets; copy it from {drive}" in refused.text) == (403, True)
+        assert appliance.ask(f"/api/v1/system/backups/{made['name']}/restore", {}).status == 200
+        wait_until(lambda: appliance.daemon.restarts)
+
+
+def test_an_archive_is_written_to_standard_output(old: Installation) -> None:
+    command = [*PROGRAM, "backup", "-", "--config", str(old.config)]
+    done = run_process(command, env=old.environment(), capture_output=True)
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        assert "configuration/lines/tweets.txt" in archive.getnames()
+    assert b"-: configuration, database and state of" in done.stderr
 
 
 def test_nothing_that_exists_is_lost(old: Installation, new: Installation, tmp_path: Path) -> None:
