@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from pi_appliance.cli.terminal import config_option
-from pi_appliance.config import CONFIG_NAME, loader, secrets
+from pi_appliance.config import CONFIG_NAME, display_path, loader, secrets
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import pluralize
@@ -65,7 +65,7 @@ def check_config(path: Path) -> dict[str, Any]:
     }
     if any(unsafe.values()):
         raise ConfigError([tree.problem((key, "host"), *each.split(": ", 1)) for key, each in unsafe.items() if each])
-    name = loader.display_path(config.path)
+    name = display_path(config.path)
     counts = (
         pluralize(len(config.jobs), "job"),
         pluralize(len(config.networks), "network"),
@@ -91,7 +91,7 @@ async def check_file(services: Services, _: Values) -> object:
         return await asyncio.to_thread(check_config, path)
     except ConfigError as error:
         problems = [str(each) for each in error.problems] or [str(error)]
-        return {"config": loader.display_path(path), "content": "", "problems": problems, "warnings": []}
+        return {"config": display_path(path), "content": "", "problems": problems, "warnings": []}
 
 
 @command.command("schema", short_help="Print the JSON Schema, for completion in an editor.")

@@ -28,8 +28,7 @@ from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import VisibleFormatter, format_instant, local_config_option
-from pi_appliance.config import last_good, secrets
-from pi_appliance.config.loader import display_path
+from pi_appliance.config import display_path, last_good, secrets
 from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.diagnostics.problems import find_problems

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pi_appliance.config import editing
+from pi_appliance.config import display_path, editing
 from pi_appliance.config.binding import YamlPath, decode_text, parse_yaml
-from pi_appliance.config.loader import display_path, load_config, read_yaml
+from pi_appliance.config.loader import load_config, read_yaml
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.system import files
 

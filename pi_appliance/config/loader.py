@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
-from pi_appliance.config import binding
+from pi_appliance.config import binding, display_path
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
@@ -119,15 +119,6 @@ def _read_text(path: Path) -> str:
         hint = "check its name" if missing else files.access_advice(path)
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
     return binding.decode_text(raw, file)
-
-
-def display_path(path: Path) -> str:
-    """Return `path` relative to the working directory if it is below it."""
-    try:
-        here = Path.cwd()
-        return str(path.relative_to(here)) if here != Path("/") else str(path)
-    except (ValueError, OSError):  # not below it, or the working directory was removed
-        return str(path)
 
 
 def local_zone() -> str:

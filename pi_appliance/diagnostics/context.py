@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from pi_appliance.config import CONFIG_NAME, loader
+from pi_appliance.config import CONFIG_NAME, display_path, loader
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.storage.history import Store
@@ -98,7 +98,7 @@ class DiagnosticContext:
         """The `--config` option for other commands, with a leading space; '' if not needed."""
         if self.path is None or self.path == Path("/etc/pi-appliance", CONFIG_NAME):
             return ""
-        return f" --config {loader.display_path(self.path)}"
+        return f" --config {display_path(self.path)}"
 
     @contextlib.contextmanager
     def history(self) -> Iterator[Store | None]:

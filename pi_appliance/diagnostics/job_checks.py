@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config import last_good, loader, secret_writer, secrets, units
+from pi_appliance.config import display_path, last_good, loader, secret_writer, secrets, units
 from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import (
     UNKNOWN,
@@ -293,7 +293,7 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
         counts = (
             f"{units.pluralize(len(config.jobs), 'job')}, {units.pluralize(len(config.networks), 'network')}{stations}"
         )
-        yield ok(name, f"{loader.display_path(config.path)}: {counts}")
+        yield ok(name, f"{display_path(config.path)}: {counts}")
 
 
 def _option_warnings(config: Config) -> Iterator[str]:

@@ -23,7 +23,7 @@ import click
 
 from pi_appliance.cli import client
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
-from pi_appliance.config import loader
+from pi_appliance.config import display_path, loader
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.jobs import long_run, notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
@@ -333,9 +333,7 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
     config = _absolute_path(config)
     entries = _entries(config, system, user_name)
     count = "1 entry" if len(entries) == 1 else f"{len(entries) or 'no'} entries"
-    _report_change(
-        _open_crontab(config, system, user_name).install(entries), f"{count} of {loader.display_path(config)}"
-    )
+    _report_change(_open_crontab(config, system, user_name).install(entries), f"{count} of {display_path(config)}")
     if entries and not crontab.is_cron_running():
         click.echo("pi-appliance: cron is not running; start it with: sudo systemctl enable --now cron", err=True)
 
@@ -357,7 +355,7 @@ def uninstall(config: Path, system: bool, user_name: str | None) -> None:
     """
     config = _absolute_path(config)
     removed = _open_crontab(config, system, user_name).uninstall()
-    _report_change(removed, f"no entry of {loader.display_path(config)} any more")
+    _report_change(removed, f"no entry of {display_path(config)} any more")
 
 
 def program(called: str, python: str) -> list[str]:

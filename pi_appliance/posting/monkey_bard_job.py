@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.loader import display_path
+from pi_appliance.config import display_path
 from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.posting import monkey_bard_state, store

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from pi_appliance import plugins
-from pi_appliance.config.loader import display_path
+from pi_appliance.config import display_path
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import ConfigError, UnknownName
 from pi_appliance.puzzles import Puzzle
@@ -124,9 +124,10 @@ def decode_text(content: bytes, file: str, most: int = MAX_BYTES) -> str:
     if "\0" in text:
         raise parse_error(file, 1, 1, "this is not a text file", "save it as UTF-8")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    for number, line in enumerate(text.split("\n"), 1):
-        if len(line) > _LONGEST_LINE:
-            raise parse_error(file, number, 1, f"this line has more than {_LONGEST_LINE:,} characters", "split it")
+    lengths = list(map(len, text.split("\n")))
+    if max(lengths) > _LONGEST_LINE:
+        number = next(number for number, length in enumerate(lengths, 1) if length > _LONGEST_LINE)
+        raise parse_error(file, number, 1, f"this line has more than {_LONGEST_LINE:,} characters", "split it")
     return text
 
 

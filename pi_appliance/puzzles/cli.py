@@ -16,14 +16,11 @@ import click
 from pi_appliance import plugins
 from pi_appliance.cli.terminal import Command, Number, ProgressLine, json_option, optional_config_option
 from pi_appliance.config import units
-from pi_appliance.config.loader import load_config, read_yaml
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, InvalidOption, Refused, Unavailable
 from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering
 from pi_appliance.puzzles.boards import load_puzzle
-from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.plan import Task, plan_tasks
-from pi_appliance.puzzles.puzzle_job import DEFAULT_MAX_SOLUTIONS
-from pi_appliance.puzzles.rendering import BoardReport, answer_board, format_partial_result
+from pi_appliance.puzzles.rendering import DEFAULT_MAX_SOLUTIONS, BoardReport, answer_board, format_partial_result
 from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.system import files
 
@@ -31,7 +28,7 @@ STDIN = "stdin"
 PROGRESS_INTERVAL = 100  # solutions checked between two progress reports
 _MAX_SEED = 1_000_000_000
 _DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
-_HELP = f"""Solve, count, check, show and generate boards. PUZZLE is one of {", ".join(plugins.names("puzzles"))}.
+_HELP = """Solve, count, check, show and generate boards. PUZZLE is one of {puzzles}.
 
 \b
 Examples:
@@ -162,6 +159,8 @@ def compute_options(command: Command) -> Command:
 def _find_state_dir(config: Path | ConfigNotFound) -> Path:
     if isinstance(config, ConfigNotFound):
         return _DEFAULT_STATE.expanduser()
+    from pi_appliance.config.loader import load_config, read_yaml  # noqa: PLC0415 - slow, and many have no file
+
     data = read_yaml(config.absolute()).data
     folder = data.get("state-dir") if isinstance(data, Mapping) else None
     if not isinstance(folder, str):
@@ -274,7 +273,16 @@ def _print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
-@click.group("puzzle", help=_HELP, short_help="Solve, show and check puzzles.")
+class _PuzzleGroup(click.Group):
+    """Names the puzzles in its help only: to look for those of other distributions is slow."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help."""
+        self.help = _HELP.format(puzzles=", ".join(plugins.names("puzzles")))
+        super().format_help_text(ctx, formatter)
+
+
+@click.group("puzzle", cls=_PuzzleGroup, help=_HELP, short_help="Solve, show and check puzzles.")
 def command() -> None:
     """Run the commands of puzzles."""
 
@@ -336,6 +344,8 @@ def solve(
             result = {"puzzle": request.name, **rendering.report_to_json(puzzle, report)}
             write(json.dumps(result, ensure_ascii=False) + "\n")
         elif is_page:
+            from pi_appliance.puzzles.page import Page  # noqa: PLC0415 - few commands write a page
+
             page = Page(puzzle, "by hand")
             page.add_board(report)
             write(page.render(rendering.summarize(report).rstrip("."), ""))

@@ -8,7 +8,6 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
@@ -68,7 +67,7 @@ def is_compiling(puzzles: Path = PUZZLES) -> bool:
     return False
 
 
-class KernelFinder(MetaPathFinder):
+class KernelFinder:
     """Imports kernels from their compiled files."""
 
     def find_spec(

@@ -27,6 +27,7 @@ from pi_appliance.puzzles.daily import daily_to_json
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.plan import Plan, Task, plan_tasks
 from pi_appliance.puzzles.rendering import (
+    DEFAULT_MAX_SOLUTIONS,
     RESOURCE_ERRORS,
     BoardReport,
     answer_board,
@@ -117,7 +118,6 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 
 RESULT_FILE = "result.txt"
 JSON_FILE = "result.json"
-DEFAULT_MAX_SOLUTIONS = 10_000  # solutions; the longest take some 20 MB
 _MAX_SUMMARIES = 7  # boards in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 

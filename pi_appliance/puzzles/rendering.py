@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
 from itertools import islice, takewhile
 from typing import TypeVar
-from xml.sax.saxutils import escape
 
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, Table, pluralize
@@ -110,6 +110,7 @@ def _placed(read: Callable[[], Result], above: int) -> Result:
         raise ConfigError([replace(each, line=each.line + above) for each in problems]) from None
 
 
+DEFAULT_MAX_SOLUTIONS = 10_000  # solutions listed; the longest take some 20 MB
 MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON
 PROGRESS_INTERVAL = 50  # solutions
 RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the search of one board, but not the batch
@@ -179,9 +180,11 @@ def list_solutions(
     sign: Callable[[], object] = lambda: None,
 ) -> None:
     """Write up to `limit` solutions, and count them in `report`; call `sign` now and then."""
+    render_solution, board = puzzle.render_solution, report.board  # of 50,000 solutions, each look-up counts
     for solution in islice(report.answer.solutions if report.answer else (), limit):
-        drawing = puzzle.render_solution(report.board, solution)
-        write(f"{SOLUTION_START}\n\n{drawing}{'' if drawing.endswith(chr(10)) else chr(10)}{SOLUTION_END}\n\n")
+        drawing = render_solution(board, solution)
+        end = SOLUTION_END if drawing[-1:] == "\n" else f"\n{SOLUTION_END}"
+        write(f"{SOLUTION_START}\n\n{drawing}{end}\n\n")
         report.listed += 1
         if report.listed <= MAX_KEPT_SOLUTIONS:
             report.solutions.append(solution)
@@ -263,7 +266,8 @@ def svg_document(width: float, height: float, title: str, style: str, parts: Ite
     """Return an SVG picture. Class names in `style` start with the name of the puzzle."""
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" style="max-width:100%;height:auto">'
-    return "\n".join((start, f"<title>{escape(title)}</title>", f"<style>{style}</style>", *parts, "</svg>\n"))
+    start += f"\n<title>{escape(title, quote=False)}</title>\n<style>{style}</style>"
+    return "\n".join((start, *parts, "</svg>\n"))
 
 
 def to_appliance_error(error: Exception) -> ApplianceError:

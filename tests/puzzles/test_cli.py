@@ -228,6 +228,14 @@ def test_the_time_limit_ends_a_search_with_status_1(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_a_puzzle_is_solved_without_loading_what_reads_a_configuration_or_asks_the_network(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "pi_appliance", "puzzle", "solve", "sudoku"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert "pi_appliance.puzzles.sudoku.kernel" in loaded
+    assert not loaded & {"cattrs", "http.client", "importlib.metadata", "ssl", "pi_appliance.puzzles.puzzle_job"}
+
+
 def test_the_help_names_every_puzzle_and_commands_to_begin_with_that_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

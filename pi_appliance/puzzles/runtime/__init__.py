@@ -216,13 +216,14 @@ class Checkpoint:
     """The saved state of a search, from which the next run continues."""
 
     def __init__(self, runtime: SearchRuntime, name: str, identity: object = None, interval: float = 60.0) -> None:
-        """Name the cache entry; `identity` (its repr) tells searches apart, such as the board.
+        """Name the cache entry; `identity` (bytes or a repr) tells searches apart, such as a board.
 
         The state is saved every `interval` seconds, to spare the SD card, and when interrupted.
         All checkpoints of a runtime write at most its `checkpoint_writes`, half of which is kept
         for the interruption.
         """
-        digest = blake2b(repr(identity).encode(), digest_size=8).hexdigest()
+        content = identity if isinstance(identity, bytes) else repr(identity).encode()
+        digest = blake2b(content, digest_size=8).hexdigest()
         self.name = name if identity is None else f"{name}-{digest}"
         self._runtime, self._interval, self._saved_at = runtime, interval, runtime.monotonic()
 

@@ -211,9 +211,8 @@ _BOX_DRAWING = dict.fromkeys(range(0x2500, 0x2580), "-") | str.maketrans("│┃
 _NINE_ROWS = re.compile(r"(?:[1-9 ]{0,9}\r?\n){8}[1-9 ]{0,9}\s*")
 _RULER_PATTERN = re.compile(r"[-+=|*\s:]*[-=]{2}[-+=|*\s:]*")
 _PLAIN_HEADER = re.compile(r"\A(?:puzzles?|quizzes|grids?),solutions?[ \t\r]*\n")
-_PLAIN_LINE = re.compile(
-    r"^[ \t]*(?:([0-9.*_]{81})(?:[ \t]*[,;\t ][ \t]*([1-9]{81}))?)?[ \t\r]*(?:#.*)?$", re.MULTILINE
-)  # one match for each such line
+_BLANKS, _FIELD_ENDS = " \t\r", " \t,;"
+_CELLS, _DIGITS = b"123456789.0*_", b"123456789"
 _GRID_HELP = "a grid is 81 digits in one line, or 9 rows of 9, with 0 . * or _ for an empty cell"
 
 
@@ -247,20 +246,32 @@ def _parse_plain_lines(text: str) -> Board | None:
 
     A few calls for the whole text make this ten times as fast as reading its lines one by one.
     """
-    text = _PLAIN_HEADER.sub("\n", text, count=1)
-    lines = _PLAIN_LINE.findall(text)
-    if len(lines) != text.count("\n") + 1:
+    lines = _PLAIN_HEADER.sub("\n", text, count=1).split("\n")
+    if any(mark in text for mark in f"#{_BLANKS}"):
+        lines = [line.partition("#")[0].strip(_BLANKS) for line in lines]
+    grids, solutions = list(filter(None, lines)), list[str]()
+    if set(map(len, grids)) != {81}:
+        if not all(line[81:82] in _FIELD_ENDS for line in grids):
+            return None
+        solutions = [line[81:].lstrip(_FIELD_ENDS) for line in grids]
+        grids = [line[:81] for line in grids]
+    if not _are_all_of(grids, _CELLS, {81}) or not _are_all_of(solutions, _DIGITS, {0, 81}):
         return None
-    found = [line for line in lines if line[0]]
-    joined = "".join([grid for grid, _ in found]).translate(_NORMALIZE)
-    grids = tuple([joined[start : start + 81] for start in range(0, len(joined), 81)])
-    solutions = tuple([solution for _, solution in found])
+    joined = "".join(grids)
+    normal = joined.translate(_NORMALIZE)
+    if normal != joined:
+        grids = [normal[start : start + 81] for start in range(0, len(normal), 81)]
     if not any(solutions):
-        return Board(grids) if grids else None
+        return Board(tuple(grids)) if grids else None
     solved = "".join([grid for grid, solution in zip(grids, solutions, strict=True) if solution])
     if not _keeps_clues("".join(solutions).encode(), solved.encode()):
         return None  # the slow way says where it is wrong
-    return Board(grids, known_solutions=solutions)
+    return Board(tuple(grids), known_solutions=tuple(solutions))
+
+
+def _are_all_of(fields: list[str], symbols: bytes, lengths: set[int]) -> bool:
+    joined = "".join(fields)
+    return lengths.issuperset(map(len, fields)) and joined.isascii() and not joined.encode().translate(None, symbols)
 
 
 def _parse_any(text: str, file: str) -> Board:

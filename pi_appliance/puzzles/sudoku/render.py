@@ -47,8 +47,9 @@ def render(board: Board) -> str:
 
 def render_solution(board: Board, solution: Solution) -> str:
     """Return the notation of a solution; for a single grid, also its drawing."""
-    drawing = "" if board.has_many_grids else draw_grid(solution.digits, board.size)
-    return f"{notate(board, solution)}\n{drawing}"
+    if board.has_many_grids:
+        return f"{notate(board, solution)}\n"
+    return f"{notate(board, solution)}\n{draw_grid(solution.digits, board.size)}"
 
 
 def notate(board: Board, solution: Solution) -> str:

@@ -294,7 +294,8 @@ def solve_batch(
     """Solve every grid; yield one solution for each that has any. Raises Interrupted."""
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(foretell(board, mode, runtime).memory, f"{total:,} grids")
-    state, checkpoint = BatchState(), Checkpoint(runtime, "sudoku/grids", (board.size, board.grids))
+    identity = f"{board.size} {''.join(board.grids)}".encode()
+    state, checkpoint = BatchState(), Checkpoint(runtime, "sudoku/grids", identity)
     if saved := checkpoint.load():
         state.extend(*saved.buffers)
 
@@ -376,9 +377,11 @@ def search_hard_grids(board: Board, state: BatchState, runtime: SearchRuntime) -
 
 def iter_solutions(cells: int, state: BatchState) -> Iterator[Solution]:
     """Yield the first solution of each grid that has any; `cells` is the length of a grid."""
-    for number, count in enumerate(state.counts):
+    solutions, end = state.solutions.decode(), 0
+    for number, count in enumerate(state.counts, 1):
+        start, end = end, end + cells
         if count:
-            yield Solution(number + 1, state.solutions[cells * number : cells * (number + 1)].decode())
+            yield Solution(number, solutions[start:end])
 
 
 def _count_all(board: Board, mode: SolveMode, state: BatchState, runtime: SearchRuntime) -> int | None:
@@ -415,8 +418,9 @@ def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> It
     yield Table("Guesses until all is known", ("guesses", "grids"), rows)
     if board.size == 9 and len(board.grids) <= MAX_RATED:
         yield _difficulty_table(board, state, runtime)
-    slowest = nlargest(SLOWEST_COUNT, range(len(board.grids)), key=lambda number: (state.guesses[number], -number))
-    slowest_rows = [(number + 1, state.guesses[number], board.grids[number]) for number in slowest]
+    places = range(0, -len(board.grids), -1)  # negative: of equal ones the first counts
+    slowest = nlargest(SLOWEST_COUNT, zip(state.guesses, places, strict=True))
+    slowest_rows = [(1 - place, guesses, board.grids[-place]) for guesses, place in slowest]
     yield Table("Those that took the most guesses", ("grid", "guesses", "clues"), slowest_rows)
     not_unique = [number for number, count in enumerate(state.counts) if count != 1][:MAX_LISTED]
     if not_unique:
