@@ -20,8 +20,8 @@ ALL_CELLS = 0x7FFFFFF  # 27 bits
 FRAME_SIZE = 57  # words: 27 of candidates, 3 of unsolved cells, 27 as last propagated
 MAX_DEPTH = 82  # frames: each guess solves at least one cell
 DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # results of `find_next`
-FIRST_GUESSES, LAST_GUESSES = 16, 1000  # between them the search guesses at pieces, else at cells
-MANY_PERMUTATIONS = 25  # of the nine digits of a band: a guess at a piece says too little above it
+PIECE_GUESSES = 1000  # the first guesses are at pieces, the others at cells
+MANY_PERMUTATIONS = 27  # of the nine digits of a band: a guess at a piece says too little above it
 UNKNOWN = 3  # a count in `solve_batch`: the grid needs more guesses than allowed
 
 
@@ -251,11 +251,11 @@ class GridSearch:
     def branch(self, at: int) -> None:
         """Put a guess on the next frame and its negation on this one.
 
-        Most grids end within a few guesses at cells. Pieces need half as many for hard ones, but too many for
-        some that are nearly empty or contradictory.
+        Hard grids need half as many guesses at pieces as at cells, but some that are nearly empty or
+        contradictory need far too many.
         """
         words = self.words
-        word = self.choose_piece(at) if FIRST_GUESSES <= self.guesses < LAST_GUESSES else -1
+        word = self.choose_piece(at) if self.guesses < PIECE_GUESSES else -1
         if word < 0:
             word = self.choose_cell(at, -1 - word)
         guess = self.guess

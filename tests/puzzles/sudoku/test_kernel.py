@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable
 from types import ModuleType
 
-from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, permute_grid
+from tests.puzzles.sudoku.grids import HARDEST, NONE, SEVERAL, UNIQUE, permute_grid
 
 BothWays = Callable[[str], tuple[ModuleType, ModuleType]]
 
@@ -75,3 +75,11 @@ def test_a_batch_reports_unknown_and_contradictory_grids(plain_and_compiled: Bot
         assert list(counts) == [kernel.UNKNOWN, 1, 0, 0, 0]
         assert list(guesses) == [5, 0, 0, 0, 0]
         assert solutions[81:162].decode() == UNIQUE[easy]
+
+
+def test_hard_grids_need_few_guesses(plain_and_compiled: BothWays) -> None:
+    """Weaker propagation or a worse choice of guesses gives the same answers, only later."""
+    for kernel in plain_and_compiled("sudoku/kernel"):
+        _, counts, guesses = solve_batch(kernel, HARDEST, 10_000)
+        assert set(counts) == {1}
+        assert sum(guesses) <= 1_100
