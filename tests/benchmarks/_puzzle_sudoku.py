@@ -2,19 +2,25 @@
 
 Ours looks for a second solution, too; the original's way and Norvig's end at the first, and exact-cover is asked for
 two. `exact-cover` (and numpy with it) is measured where it is installed: pip install exact-cover. tdoku, the fastest
-known, is a C++ program for x86 that no index has: it does some 240,000 a second of the first list on a like machine.
+known, is a C++ program for x86: build its example program `solve` from its sources, and name it in `TDOKU`. It reads,
+solves and prints a file as our whole command does.
 
 Seconds are those of this process on its processor, so that what else the machine does counts little. Each list is a
 few known grids, changed about (digits, rows, columns) by rng into as many as are needed.
 """
 
 import importlib
+import os
 import random
+import subprocess
+import sys
+import tempfile
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from types import ModuleType
 
 from pi_appliance.puzzles import kernel_mode
@@ -63,12 +69,36 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         for peer, solver in peers.items():
             speed = a_second(solver, many(grids, 400))
             yield f"{name}", f"{ours:,.0f}/s {way}", f"{peer} {speed:,.1f}/s", f"{_times(ours / speed)}"
+    yield from by_tdoku()
     ours, speed = ours_a_second([SAMPLE]), a_second(original_way, [SAMPLE])
     peer = f"its own way {speed:,.2f}/s"
     yield "the original's sample", f"{ours:,.0f}/s {way}", peer, f"{_times(ours / speed)}"
     ours, speed = ours_a_second(NONE[-1:], vary=False), a_second(by_sat, NONE[-1:])
     peer = f"python-sat {1000 / speed:,.2f} ms"
     yield "a known one without a solution", f"{1000 / ours:,.3f} ms {way}", peer, f"{_times(ours / speed)}"
+
+
+def by_tdoku() -> Iterator[tuple[str, str, str, str]]:
+    """Compare whole commands with tdoku's program, the best of three each, where `TDOKU` names it."""
+    program = os.environ.get("TDOKU")
+    for name, number in {"17 clues": 49_151, "the hardest": 4_000}.items() if program else ():
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "grids.txt")
+            file.write_text("\n".join(many(LISTS[name], number)) + "\n", "utf-8")
+            words = [sys.executable, "-m", "pi_appliance", "puzzle", "solve", "sudoku", "--cores", "1"]
+            words += ["--max-solutions", str(number), "--board", str(file), "--output", str(Path(folder, "result.txt"))]
+            ours = min(_seconds_of(words, file, folder) for _ in range(3))
+            peer = min(_seconds_of([str(program), "2"], file, folder) for _ in range(3))
+        yield f"{name}, {number:,} grids, whole command", f"{ours:.2f} s", f"tdoku {peer:.2f} s", _times(peer / ours)
+
+
+def _seconds_of(words: list[str], file: Path, folder: str) -> float:
+    """Return the processor time of a command that reads `file`."""
+    before = os.times()
+    with file.open("rb") as grids:
+        subprocess.run(words, stdin=grids, stdout=subprocess.DEVNULL, cwd=folder, check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def _times(ratio: float) -> str:
