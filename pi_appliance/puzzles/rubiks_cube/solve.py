@@ -5,7 +5,7 @@ fixed.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, permutations
@@ -94,23 +94,39 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
 def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -> Iterator[Solution]:
     """Yield the shortest solution found in time of each board, in their order. Raises Interrupted.
 
-    Each cube is solved by one core. The progress is that of all of them.
+    Each cube is solved by one core or one worker of the runtime. The progress is that of all.
 
     >>> from pi_appliance.puzzles import rubiks_cube
     >>> list(rubiks_cube.solve_many(["R U", "F2"]))
     [("U'", "R'"), ('F2',)]
     """
     cubes = [parse(board) if isinstance(board, str) else board for board in boards]
-    for cube in {cube.side: cube for cube in cubes}.values():  # before the workers start, so that they share them
+    sides = {cube.side: cube for cube in cubes}
+    for cube in sides.values():
         runtime.require_memory(foretell(cube, SolveMode.FIRST, runtime).memory, "the search with its tables")
-        load_distances(runtime) if cube.side == 2 else load_tables(runtime)
-
-    def solve_one(cube: Board) -> Solution:
-        return next(solve(cube, SolveMode.FIRST, runtime).solutions)
-
-    for number, solution in enumerate(runtime.executor.map(solve_one, cubes), 1):
+    tables = load_tables(runtime) if 3 in sides else None, load_distances(runtime) if 2 in sides else None
+    for number, solution in enumerate(runtime.map(_cube_solver, tables, cubes), 1):
         runtime.report_progress(number / len(cubes), f"{number} of {pluralize(len(cubes), 'cube')}")
         yield solution
+
+
+def _cube_solver(
+    shared: tuple[SearchTables | None, memoryview | None], runtime: SearchRuntime
+) -> Callable[[Board], Solution]:
+    tables, distances = shared
+
+    def solve_cube(board: Board) -> Solution:
+        started_at, state = runtime.monotonic(), cube_state(board.facelets, board.side)
+        if is_solved(board):
+            return ()
+        if tables is None or board.side == 2:
+            assert distances is not None
+            return next(_iter_solutions(distances, _position_number(state)))
+        if may_be_near(state, tables) and (near := find_near_solutions(state, board.side)):
+            return turn_names(near[0])
+        return next(_FirstSearch(board, tables, runtime, started_at).run().solutions)
+
+    return solve_cube
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:

@@ -16,6 +16,8 @@ from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.puzzles import Answer, SolveMode, connect_four, peg_solitaire, rubiks_cube, sudoku
 from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.search import position_of
+from pi_appliance.puzzles.rubiks_cube.coordinates import facelets_of
+from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku.count import count_parallel
@@ -99,6 +101,13 @@ def solve_deep_cube(runtime: SearchRuntime) -> object:
     return summary(rubiks_cube.solve("R U2 F' D L B2 U R2 D' F L2 B", SolveMode.ALL, runtime))
 
 
+def solve_many_cubes(runtime: SearchRuntime) -> object:
+    chance = random.Random(3)
+    states = [(side, random_state(chance, side)) for side in (3, 2, 3, 3, 2, 3)]
+    boards = [rubiks_cube.Board(side, facelets_of(state, side), seconds=0) for side, state in states]
+    return list(rubiks_cube.solve_many([*boards, "R U", rubiks_cube.BOARDS["checkers"]], runtime))
+
+
 def count_pegs(runtime: SearchRuntime) -> object:
     rows = ("XXX", "XXX", "OXXXXXX", "OXXOXXX", "OXXXXXX", "OOO", "OOO")  # levels of some 100,000 positions
     return summary(peg_solitaire.solve("\n".join(row.center(7) for row in rows), SolveMode.COUNT, runtime))
@@ -114,7 +123,10 @@ SEARCHES = [
     count_grid,
     build_book,
     fewest_moves,
-    *(pytest.param(each, marks=pytest.mark.slow) for each in (solve_large_file, solve_deep_cube, count_pegs)),
+    *(
+        pytest.param(each, marks=pytest.mark.slow)
+        for each in (solve_large_file, solve_deep_cube, solve_many_cubes, count_pegs)
+    ),
 ]
 
 
@@ -128,7 +140,7 @@ def test_each_search_gives_the_same_answer_by_any_executor(executor: Executor, s
             runtime.cache.save(name, [alone.cache.load(name) or b""])
     assert search(runtime) == right
     with open_runtime(tmp_path, cores=2) as forking:
-        forking.cache = runtime.cache if search is solve_deep_cube else FileCache(tmp_path)
+        forking.cache = runtime.cache if search in (solve_deep_cube, solve_many_cubes) else FileCache(tmp_path)
         assert search(forking) == right
 
 
