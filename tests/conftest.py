@@ -34,8 +34,8 @@ LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills
 # Files whose tests change the crontab, the users or the mounts of the machine; one worker runs them.
 MACHINE = re.compile(r"/(usb/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
 SHARED = re.compile(
-    r"browser\.py|music/cli/|/test_music|test_job_on_mpd|test_chance_statistics|test_architecture"
-)  # files whose tests share one Chromium, one MPD, one list of draws or one parsed package
+    r"browser\.py|music/cli/|/test_music|test_job_on_mpd|test_chance_statistics|test_architecture|/rubiks_cube/"
+)  # files whose tests share one Chromium, one MPD, one list of draws, one parsed package or the tables of the cube
 
 
 class Sharing(LoadScopeScheduling):

@@ -93,7 +93,7 @@ def test_a_new_card_becomes_the_same_appliance(old: Installation, new: Installat
 def test_a_nightly_backup_restores_the_whole_appliance(old: Installation, new: Installation, place: str) -> None:
     drive = old.folder / place / "drive"
     drive.mkdir()
-    old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}")
+    old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}\nweb: {{port: 0}}")
     missing = "write BACKUP_PASSPHRASE=… with 12 or more characters into secrets.env"
     assert "appliance.yaml:5:" in (checked := run(old, "config", "check").stderr)
     assert missing in checked
@@ -121,7 +121,7 @@ def test_a_nightly_backup_restores_the_whole_appliance(old: Installation, new: I
 def test_the_page_restores_the_history_of_a_whole_backup_and_does_not_send_it(old: Installation) -> None:
     drive = old.folder / "drive"
     drive.mkdir()
-    old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}")
+    old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}\nweb: {{port: 0}}")
     write_secrets(old, "")
     with served(old.config) as appliance:
         assert "no backup can be written to its folder" in appliance.ask("/health").json["degraded"]

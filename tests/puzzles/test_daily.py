@@ -94,6 +94,7 @@ def test_known_boards_take_turns() -> None:
     assert choose_board(reports, date(2027, 3, 1)) is None, "not solved"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("day", [1, 2, 3])
 def test_each_day_has_another_board(tmp_path: Path, day: int) -> None:
     boards = ("cross", "plus")

@@ -160,6 +160,7 @@ def test_the_next_run_starts_with_the_boards_not_reached_and_then_resumes(
     assert order(tmp_path) == ["pyramid", "arrow", "cross"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("endless", "orders"),
     [

@@ -7,6 +7,7 @@ docs/puzzles/peg-solitaire.md.
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -53,6 +54,7 @@ class _Parts(Sequence[Cells]):
 
 
 def _prepare_jumps(game: kernel.Game, _: SearchRuntime) -> Callable[[Cells], PartResult]:
+    game = copy(game)  # it has a stack of its own: threads prepare a function each
     return partial(expand, lambda cells, table: kernel.expand(game, cells, 0, len(cells) // 3, table))
 
 
@@ -65,7 +67,7 @@ def expand(expand_into: Callable[[Cells, kernel.Table], bool], cells: Cells) -> 
 
 
 def _prepare_meetings(shared: tuple[kernel.Game, Cells, int], runtime: SearchRuntime) -> Callable[[Cells], int]:
-    game, others, full = shared
+    game, others, full = copy(shared[0]), *shared[1:]
     table = build_table(others, lambda: runtime.report_progress(None, f"{len(others) // 3:,} positions to be met"))
 
     def join_part(cells: Cells) -> int:

@@ -6,6 +6,7 @@ bound.
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ MIN_PEGS_FOR_PAGODAS = 20  # pegs: below, pagoda functions cost more than they s
 
 
 def _prepare_chains(shared: tuple[kernel.Game, int], _: SearchRuntime) -> Callable[[Cells], PartResult]:
-    game, most = shared
+    game, most = copy(shared[0]), shared[1]  # as for jumps
     return partial(expand, lambda cells, table: kernel.expand_chains(game, cells, 0, len(cells) // 3, table, most))
 
 

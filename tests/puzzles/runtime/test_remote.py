@@ -242,6 +242,7 @@ def test_a_call_on_a_cluster_ends_with_its_search(dask_client: Any, tmp_path: Pa
     assert not (tmp_path / "go").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_continues_with_another_executor(pool: Executor, tmp_path: Path) -> None:
     board = sudoku.parse("\n".join(many_grids(4_000)))
     reports = 0
