@@ -27,7 +27,7 @@ from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.music_folder import has_local_player
 from pi_appliance.music.player_hub import open_player
-from pi_appliance.music.sound_cards import SET_BY_HAND, chosen_card, command_for, is_set_by_hand, list_cards
+from pi_appliance.music.sound_cards import chosen_card, command_for, find_owner_setting, list_cards
 from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase
@@ -385,8 +385,8 @@ def check_sound_card(context: DiagnosticContext) -> Iterator[CheckResult]:
             "this machine has none that can play",
             "plug one in, or name it in /boot/firmware/config.txt; then: aplay -l",
         )
-    elif is_set_by_hand(context.root):
-        yield ok(name, SET_BY_HAND)
+    elif by_hand := find_owner_setting(context.root):
+        yield ok(name, by_hand)
     elif chosen is not None and not any(card.is_default for card in cards):
         yield warn(name, f"/etc/asound.conf names {chosen}, which is not there", command_for(cards[0]))
     else:

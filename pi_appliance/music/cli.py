@@ -142,8 +142,8 @@ def card(config: Path, name: str, requested: bool, as_json: bool) -> None:  # no
         return
     for line in sound_cards.describe_cards(cards) or ["this machine has no sound card that can play"]:
         click.echo(line)
-    if sound_cards.is_set_by_hand(root):
-        click.echo(sound_cards.SET_BY_HAND)
+    if by_hand := sound_cards.find_owner_setting(root):
+        click.echo(by_hand)
 
 
 def complete_station(prefix: str) -> list[str]:

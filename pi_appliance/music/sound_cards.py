@@ -26,7 +26,11 @@ _FILE = "etc/asound.conf"
 _REQUEST = "run/pi-appliance/sound-card"
 _REQUEST_TIMEOUT = 30.0  # seconds; a small Pi needs some to start the program
 _REQUEST_POLL = 0.1  # seconds
-SET_BY_HAND = "/etc/asound.conf sets pcm.!default, so the card is set by hand there"
+_MPD_FILE = "etc/mpd.conf"
+_MPD_OUTPUT = re.compile(r"^\s*audio_output\s*\{(.*?)^\s*\}", re.MULTILINE | re.DOTALL)
+_MPD_SETTING = re.compile(r'^\s*(type|device)\s+"([^"]*)"', re.MULTILINE)
+_DEFAULT_DEVICES = {"default", "sysdefault"}
+"""Devices of ALSA that follow the choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def machine_root() -> Path:
 def list_cards(root: Path) -> Sequence[SoundCard]:
     """Return the sound cards of the machine whose files are below `root`, in the order of ALSA.
 
-    None is the default if the owner set `pcm.!default` by hand, which may be anything.
+    None is the default if the owner set the card by hand, which may be anything.
     """
     try:
         lines = (root / "proc/asound/cards").read_text("utf-8", "replace").splitlines()
@@ -56,7 +60,7 @@ def list_cards(root: Path) -> Sequence[SoundCard]:
     found = [match.groups() for line in lines if (match := _CARD.match(line))]
     playing = [each for each in found if any((root / f"proc/asound/card{each[0]}").glob("pcm*p"))]
     chosen = chosen_card(root)
-    if is_set_by_hand(root):
+    if find_owner_setting(root):
         chosen = None
     elif chosen is None and found:
         chosen = found[0][1]  # ALSA's default is card 0
@@ -75,18 +79,24 @@ def _kind(card: str, driver: str) -> str:
 
 def chosen_card(root: Path) -> str | None:
     """Return the id or the number of the card that /etc/asound.conf names, or None."""
-    found = _CHOICE.findall(_read_settings(root))
+    found = _CHOICE.findall(_read_settings(root / _FILE))
     return str(found[-1]) if found else None
 
 
-def is_set_by_hand(root: Path) -> bool:
-    """Return whether /etc/asound.conf defines the default device: a choice has no effect."""
-    return _BY_HAND.search(_read_settings(root)) is not None
+def find_owner_setting(root: Path) -> str:
+    """Return where the owner set the card by hand, so that a choice has no effect, or ""."""
+    if _BY_HAND.search(_read_settings(root / _FILE)):
+        return f"/{_FILE} sets pcm.!default, so the card is set by hand there"
+    outputs = [dict(_MPD_SETTING.findall(text)) for text in _MPD_OUTPUT.findall(_read_settings(root / _MPD_FILE))]
+    devices = [each.get("device", "default") for each in outputs if each.get("type") == "alsa"]
+    if devices and not _DEFAULT_DEVICES.intersection(devices):
+        return f"/{_MPD_FILE} names the device {devices[0]}, so the card is set by hand there"
+    return ""
 
 
-def _read_settings(root: Path) -> str:
+def _read_settings(path: Path) -> str:
     try:
-        return (root / _FILE).read_text("utf-8", "surrogateescape")
+        return path.read_text("utf-8", "surrogateescape")
     except OSError:
         return ""
 
@@ -96,7 +106,7 @@ def find_card(name: str, root: Path) -> SoundCard:
 
     Raises:
         UnknownName: There is no such card that can play.
-        Refused: /etc/asound.conf is the owner's.
+        Refused: The owner set the card by hand.
     """
     cards = list_cards(root)
     card = next((each for each in cards if each.id.lower() == name.lower()), None)
@@ -105,8 +115,8 @@ def find_card(name: str, root: Path) -> SoundCard:
     path = root / _FILE
     if path.is_symlink():
         raise Refused(f"/{_FILE} is a link to {path.readlink()}; remove the link, or choose the card in that file")
-    if is_set_by_hand(root):
-        raise Refused(f"{SET_BY_HAND}; remove it from the file to choose one here")
+    if by_hand := find_owner_setting(root):
+        raise Refused(f"{by_hand}; remove it from the file to choose one here")
     return card
 
 
@@ -121,7 +131,7 @@ def choose_card(name: str, root: Path) -> SoundCard:
         Unavailable: The file cannot be written, or MPD does not start again.
     """
     card, path = find_card(name, root), root / _FILE
-    before = _read_settings(root)
+    before = _read_settings(path)
     kept = _BLOCK.sub("", before)
     if kept and not kept.endswith("\n"):
         kept += "\n"
@@ -202,6 +212,7 @@ def describe_for_page() -> Mapping[str, object]:
     root = machine_root()
     cards = list_cards(root)
     other = next((each for each in cards if not each.is_default), None)
-    obstacle = f"{SET_BY_HAND}." if is_set_by_hand(root) else ""
+    by_hand = find_owner_setting(root)
+    obstacle = f"{by_hand}." if by_hand else ""
     command = command_for(other) if other and not obstacle and not can_request(root) else ""
     return {"cards": cards, "obstacle": obstacle, "command": command}

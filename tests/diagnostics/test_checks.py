@@ -481,6 +481,9 @@ def test_a_missing_sound_card_is_reported(machine: Machine) -> None:
     only(machine.look("sound card"), WARN, "names DAC, which is not there", "sudo pi-appliance music card Headphones")
     machine.put("etc/asound.conf", "pcm.!default { type hw card 0 }\n")
     only(machine.look("sound card"), OK, "set by hand")
+    machine.put("etc/asound.conf", "")
+    machine.put("etc/mpd.conf", 'audio_output {\n type "alsa"\n device "hw:1,0"\n}\n')
+    only(machine.look("sound card"), OK, "/etc/mpd.conf names the device hw:1,0, so the card is set by hand there")
 
 
 def test_the_integrity_of_the_history_is_checked(machine: Machine) -> None:

@@ -90,6 +90,31 @@ def test_a_card_that_the_owner_names_by_number_is_the_default(installation: Inst
     assert card(installation)[1].splitlines()[1] == "* Headphones       bcm2835 Headphones (headphones)"
 
 
+NULL = 'audio_output {\n\ttype "null"\n\tdevice "hw:9"\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("conf", "named"),
+    [
+        ('audio_output {\n\ttype\t"alsa"\n\tdevice "hw:CARD=DAC"\t# mine\n}\n', True),
+        ('audio_output {\n\ttype "alsa"\n#\tdevice "hw:0,0"\n}\n', False),
+        ('audio_output {\n\ttype "alsa"\n\tdevice "default"\n}\n', False),
+        ('#audio_output {\n#\ttype "alsa"\n#\tdevice "hw:0,0"\n#}\n', False),
+        ('audio_output {\n\ttype "alsa"\n\tdevice "hw:0"\n}\naudio_output {\n\ttype "alsa"\n}\n', False),
+        ("", False),
+    ],
+)
+def test_a_device_of_mpd_is_named_because_a_choice_has_no_effect(
+    installation: Installation, root: Path, conf: str, *, named: bool
+) -> None:
+    (root / "etc/mpd.conf").write_text(NULL + conf)
+    words = "/etc/mpd.conf names the device hw:CARD=DAC, so the card is set by hand there"
+    assert (words in card(installation)[1]) is named
+    status, said = card(installation, "Headphones")
+    assert (status != 0, words in said) == (named, named)
+    assert (root / "etc/asound.conf").exists() is not named
+
+
 def test_an_unknown_card_is_refused_with_those_that_exist(installation: Installation, root: Path) -> None:
     status, said = card(installation, "Headphone")
     assert status != 0
