@@ -69,7 +69,7 @@ def up(installation: Installation, environment: Mapping[str, str] | None = None)
     finally:
         if process.poll() is None:
             process.kill()
-            process.wait()
+            process.wait(60)
 
 
 def test_it_reports_the_page_and_the_next_slot_and_stops_cleanly(installation):

@@ -39,6 +39,7 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
         capture_output=True,
         text=True,
         check=False,
+        timeout=500,  # an installation takes minutes; what hangs is named before pytest ends the test
     )
     if "No matching distribution found" in ended.stderr and not environment:
         pytest.skip("the packages it needs cannot be fetched here")
@@ -248,7 +249,7 @@ def test_a_wheel_of_the_same_sources_is_installed_and_no_other(clone: Path, tmp_
     for machine in (os.uname().machine, "mips"):
         (wheels / WHEEL.format(machine)).touch()
     asked = ["sh", "-c", 'clone=$1; . "$1/deploy/lib.sh"; hash_of_sources', "sh", here]
-    (wheels / "SOURCES").write_bytes(subprocess.run(asked, capture_output=True, check=True).stdout)
+    (wheels / "SOURCES").write_bytes(subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout)
 
     staged.install()
     assert f" {wheels / WHEEL.format(os.uname().machine)}{EXTRAS}\n" in log.read_text()
@@ -274,7 +275,7 @@ def test_a_built_wheel_brings_compiled_kernels(clone: Path, tmp_path: Path) -> N
     current = staged.root / "opt/pi-appliance/current"
     states = "from pi_appliance.puzzles.kernels import kernel_states; print({state for _, state in kernel_states()})"
     python = [current / "bin/python", "-I", "-c", states]
-    assert subprocess.run(python, capture_output=True, text=True, check=True).stdout == "{'compiled'}\n"
+    assert subprocess.run(python, capture_output=True, text=True, check=True, timeout=60).stdout == "{'compiled'}\n"
     assert not (current / "compile").exists(), "nothing is left to compile"
 
 
@@ -296,6 +297,7 @@ def test_the_release_is_complete_and_without_build_paths(release: Staged, tmp_pa
         [current / "bin" / "python", "-I", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
         capture_output=True,
         check=False,
+        timeout=60,
     )
     assert made.returncode == 0, made.stderr
     written = {str(path.relative_to(tmp_path / "config")) for path in (tmp_path / "config").rglob("*")}
@@ -335,7 +337,9 @@ def test_an_unedited_file_of_an_older_release_is_updated(staged: Staged) -> None
     configuration = staged.root / "etc" / "pi-appliance" / "appliance.yaml"
     shipped = configuration.read_text()
     configuration.write_text("state-dir: /var/lib/pi-appliance\n")
-    old = subprocess.run(["sha256sum", configuration], capture_output=True, text=True, check=True).stdout.split()[0]
+    old = subprocess.run(
+        ["sha256sum", configuration], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()[0]
     as_if_written_by_an_older_release(configuration, old)
     staged.install()
     assert configuration.read_text() == shipped
@@ -476,7 +480,7 @@ def made_environment(folder: Path, extras: str, **programs: str) -> None:
     stand_ins(folder / "bin", **{"ruff": "", "mypy": "", **programs})
     kernels = 'clone=$1; . "$1/deploy/lib.sh"; kernels_identity "$2" | sha256sum'
     asked = ["sh", "-c", kernels, "sh", clone, folder / "bin" / "python"]
-    compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True).stdout
+    compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True, timeout=60).stdout
     (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n{compiled}")
 
 

@@ -164,7 +164,7 @@ for number in range(10**9):
         assert process.stdout
         process.stdout.readline()
         process.kill()
-        process.wait()
+        process.wait(60)
         process.stdout.close()
         good = installation.config.read_bytes()
         installation.config.write_bytes(b"")

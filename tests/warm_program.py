@@ -60,6 +60,7 @@ class Process(subprocess.Popen[Any]):
             "start_new_session": start_new_session,
         }
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(60)  # or a server that hangs would hold the test
         # Of each pair, the child has one end: it reads its input, and writes its output and its errors.
         ends = [default if end == -1 else end for default, end in enumerate((streams[0], streams[3], streams[5]))]
         socket.send_fds(_server(environment["PYTHONPATH"]), [json.dumps(request).encode()], [*ends, theirs.fileno()])
@@ -133,7 +134,7 @@ def _server(python_path: str) -> socket.socket:
 
     def end() -> None:
         ours.close()
-        process.wait()
+        process.wait(60)
 
     atexit.register(end)
     return ours

@@ -52,7 +52,7 @@ class Broker:
         """Kill it."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.wait(60)
             self._process = None
 
     def watch(self, user: str = "", password: str = "") -> None:

@@ -157,7 +157,7 @@ class MpdServer:
         """Kill it."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.wait(60)
             self._process = None
 
     def freeze(self) -> None:

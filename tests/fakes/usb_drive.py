@@ -25,19 +25,21 @@ class UsbDrive:
 @contextlib.contextmanager
 def attached(image: Path) -> Iterator[UsbDrive]:
     """Attach `image` as a device during the block."""
-    said = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        ["losetup", "--find", "--show", image], capture_output=True, text=True, check=True, timeout=60
+    )
     device = said.stdout.strip().removeprefix("/dev/")
     try:
         yield UsbDrive(device, image)
     finally:
-        subprocess.run(["losetup", "--detach", f"/dev/{device}"], check=True)
+        subprocess.run(["losetup", "--detach", f"/dev/{device}"], check=True, timeout=60)
 
 
 def create_image(image: Path, files: Path, label: str = LABEL, *options: str) -> Path:
     """Write an image with the files of the folder `files`."""
     with image.open("wb") as file:
         file.truncate(16 * 1024 * 1024)
-    subprocess.run(["mkfs.ext4", "-q", "-L", label, "-d", files, *options, image], check=True)
+    subprocess.run(["mkfs.ext4", "-q", "-L", label, "-d", files, *options, image], check=True, timeout=60)
     return image
 
 
@@ -51,8 +53,8 @@ def _can() -> bool:
         (folder / "at").mkdir()
         try:
             with attached(create_image(folder / "image", folder / "files")) as drive:
-                subprocess.run(["mount", "-o", "ro", f"/dev/{drive.device}", folder / "at"], check=True)
-                subprocess.run(["umount", folder / "at"], check=True)
+                subprocess.run(["mount", "-o", "ro", f"/dev/{drive.device}", folder / "at"], check=True, timeout=60)
+                subprocess.run(["umount", folder / "at"], check=True, timeout=60)
         except (OSError, subprocess.CalledProcessError):
             return False
     return True

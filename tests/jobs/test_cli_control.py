@@ -75,7 +75,7 @@ def test_a_cancelled_run_ends_with_all_its_processes(installation: Installation)
         "cancelled by a person",
     )
     assert not any(is_running(pid) for pid in pids(installation))
-    run.communicate()
+    run.communicate(timeout=60)
 
 
 def test_a_replacing_slot_ends_the_active_run(installation: Installation) -> None:
@@ -92,7 +92,7 @@ def test_a_replacing_slot_ends_the_active_run(installation: Installation) -> Non
     second.send_signal(signal.SIGTERM)
     assert second.wait(20) == 1
     for each in (first, second):
-        each.communicate()
+        each.communicate(timeout=60)
 
 
 def test_runs_of_cron_wait_for_a_place_without_a_daemon(installation: Installation) -> None:
@@ -116,7 +116,7 @@ def test_runs_of_cron_wait_for_a_place_without_a_daemon(installation: Installati
     assert waiting.wait(20) == 0
     assert installation.outcomes("tick").count("succeeded") == 2
     for each in (first, stopped, waiting):
-        each.communicate()
+        each.communicate(timeout=60)
 
 
 def test_a_queued_slot_of_cron_waits_for_the_active_run(installation: Installation) -> None:
@@ -129,7 +129,7 @@ def test_a_queued_slot_of_cron_waits_for_the_active_run(installation: Installati
     installation.run("jobs", "cancel", "long")
     for each in (first, second):
         assert each.wait(20) == 1
-        each.communicate()
+        each.communicate(timeout=60)
 
 
 def test_a_run_by_cron_waits_for_its_jitter(installation: Installation) -> None:

@@ -40,7 +40,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installati
     finally:
         for run in runs.values():
             run.kill()
-            run.wait()
+            run.wait(60)
             assert run.stdout is not None
             run.stdout.close()
 

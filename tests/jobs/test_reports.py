@@ -93,7 +93,7 @@ def test_a_kill_at_any_time_leaves_one_complete_set(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         write(folder, keep=1, result="old", more="old", first="old")
         words = [sys.executable, "-c", KILLED, str(folder), str(number)]
-        status = subprocess.run(words, env=environment, check=False).returncode
+        status = subprocess.run(words, env=environment, check=False, timeout=60).returncode
         seen = {path.stem: path.read_text() for path in folder.glob("*.txt") if path.is_file()}
         old = dict.fromkeys(("result", "more", "first"), "old")
         new = dict.fromkeys(("result", "more", "second"), "new")
@@ -145,7 +145,7 @@ for number in range(4):
 
 def test_without_links_the_newest_are_copies(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", NO_LINKS, str(tmp_path)], env=environment, check=False)
+    done = subprocess.run([sys.executable, "-c", NO_LINKS, str(tmp_path)], env=environment, check=False, timeout=60)
     if done.returncode == 77:
         pytest.skip("this machine cannot be told to know no links")
     assert done.returncode == 0

@@ -116,7 +116,7 @@ def test_a_session_is_resumed_after_sigkill(home):
         wait_for_diary(home, 1)
         pid = home.pid()
         daemon.process.kill()
-        daemon.process.wait()
+        daemon.process.wait(60)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_running(pid))
     with up(home) as daemon:

@@ -21,14 +21,15 @@ class Crontab:
 
     def set(self, text: bytes | None) -> bool:
         """Install `text` (None: remove). Returns False if cron refuses it."""
-        subprocess.run([*self.command, "-r"], capture_output=True, check=False)
+        subprocess.run([*self.command, "-r"], capture_output=True, check=False, timeout=60)
         if text is None:
             return True
-        return subprocess.run([*self.command, "-"], input=text, capture_output=True, check=False).returncode == 0
+        done = subprocess.run([*self.command, "-"], input=text, capture_output=True, check=False, timeout=60)
+        return done.returncode == 0
 
     def get(self) -> bytes | None:
         """Return the output of `crontab -l`; None without a crontab."""
-        listed = subprocess.run([*self.command, "-l"], capture_output=True, check=False)
+        listed = subprocess.run([*self.command, "-l"], capture_output=True, check=False, timeout=60)
         return listed.stdout if listed.returncode == 0 else None
 
     def stored(self) -> bytes | None:
@@ -56,10 +57,10 @@ def scratch_crontab() -> Iterator[Crontab]:
     if not (shutil.which("useradd") and shutil.which("userdel")):
         pytest.skip("useradd and userdel are not in PATH; as root add the folder /usr/sbin to it")
     user = f"scratch-{os.getpid()}"
-    subprocess.run(["useradd", "--system", "--no-create-home", "--no-log-init", user], check=True)
+    subprocess.run(["useradd", "--system", "--no-create-home", "--no-log-init", user], check=True, timeout=60)
     scratch = Crontab(user)
     try:
         yield scratch
     finally:
         scratch.set(None)
-        subprocess.run(["userdel", user], check=True, capture_output=True)
+        subprocess.run(["userdel", user], check=True, capture_output=True, timeout=60)

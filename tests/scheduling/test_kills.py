@@ -90,7 +90,7 @@ class Victims:
                 self.killed[kind] += 1
                 return
         self.daemon.kill()
-        self.daemon.wait()
+        self.daemon.wait(60)
         self.killed["daemon"] += 1
         self.start()
 
@@ -140,7 +140,7 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
         wait_until(lambda: not victims.processes() and not held_locks(installation), 45)
     finally:
         victims.daemon.kill()
-        victims.daemon.wait()
+        victims.daemon.wait(60)
         victims.said.close()
     assert "Traceback" not in (installation.folder / "said").read_text("utf-8")
     check(installation)

@@ -50,7 +50,7 @@ def manager(tmp_path: Path) -> Iterator[NetworkManager]:
     finally:
         for process in (daemon, bus):
             process.terminate()
-            process.wait()
+            process.wait(60)
 
 
 @pytest.mark.contract

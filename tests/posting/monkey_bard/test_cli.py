@@ -103,7 +103,7 @@ def test_a_kill_at_any_time_keeps_up_with_the_published_report(installation, kil
         started = installation.start("jobs", "run", "bard")
         time.sleep(random.uniform(0.1, 0.8))  # it ends after half a second or so: before, while and after it posts
         started.send_signal(signal.SIGKILL)
-        started.communicate()
+        started.communicate(timeout=60)
         shown = installation.state / "reports" / "bard" / "result.txt"
         output = [int(each.replace(",", "")) for each in re.findall(r"([\d,]{10,}) key", "".join(posts(installation)))]
         if shown.exists():

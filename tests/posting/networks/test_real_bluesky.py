@@ -132,9 +132,9 @@ def test_a_run_that_is_killed_at_any_time_posts_each_line_once(server: RealServe
             time.sleep(random.uniform(0.2, 0.9))  # before, while and after it posts
             process.send_signal(signal.SIGKILL)
             kills += 1
-            process.communicate()
+            process.communicate(timeout=60)
         else:
-            output, _ = process.communicate()
+            output, _ = process.communicate(timeout=60)
             assert process.returncode == 0, output
     assert there == Counter(lines)
 
