@@ -36,8 +36,12 @@ def test_systemd_accepts_every_unit(tmp_path: Path, source: Path) -> None:
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", [UNIT, FAILURE, SOUND[0], CLUSTER[0]], ids=lambda unit: unit.name)
-def test_the_exposure_of_a_unit_is_at_most_two_of_ten(unit: Path) -> None:
+@pytest.mark.parametrize(
+    ("unit", "limit"),
+    [(UNIT, 1.5), (FAILURE, 2.0), (SOUND[0], 2.0), (CLUSTER[0], 2.0)],
+    ids=lambda each: str(each)[-30:],
+)
+def test_the_exposure_of_a_unit_is_low(unit: Path, limit: float) -> None:
     asked = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
         capture_output=True,
@@ -45,7 +49,7 @@ def test_the_exposure_of_a_unit_is_at_most_two_of_ten(unit: Path) -> None:
         check=True,
     )
     (verdict,) = (line for line in asked.stdout.splitlines() if "Overall exposure level" in line)
-    assert float(verdict.split(": ")[1].split()[0]) <= 2.0, asked.stdout
+    assert float(verdict.split(": ")[1].split()[0]) <= limit, asked.stdout
 
 
 def test_an_invalid_configuration_is_not_restarted_repeatedly() -> None:
@@ -115,7 +119,7 @@ def test_it_may_set_the_limits_of_its_jobs() -> None:
     lines = UNIT.read_text().splitlines()
     (delegated,) = (line.partition("=")[2].split() for line in lines if line.startswith("Delegate="))
     assert {"cpu", "memory"} <= set(delegated)
-    assert not any(line.startswith("ProtectControlGroups=") for line in lines)
+    assert "ReadWritePaths=-/sys/fs/cgroup/system.slice/%n" in lines, "its own part stays writable"
     allowed, forbidden = (calls_of(group) for group in ("@system-service", "@privileged"))
     assert {"setpriority", "prlimit64", "prctl", "pidfd_send_signal"} <= allowed - forbidden
 
