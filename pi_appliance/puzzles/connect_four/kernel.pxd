@@ -4,12 +4,14 @@ cimport cython
 
 cdef unsigned long long FULL
 cdef unsigned long long BOTTOM
+cdef unsigned long long EVEN
 cdef unsigned long long COLUMN
 cdef unsigned long long KEY_MASK
 cdef unsigned long long HASH_FACTOR
 cdef unsigned long long MOVE_ORDER
 cdef unsigned long long TICK_MASK
 cdef int SYMMETRY_DISCS
+cdef int ROOT
 cdef int UNKNOWN
 
 @cython.locals(found="unsigned long long", two="unsigned long long")
@@ -17,8 +19,18 @@ cpdef unsigned long long find_threats(unsigned long long own, unsigned long long
 
 cpdef unsigned long long mirror(unsigned long long squares) noexcept
 
+@cython.locals(count=int)
+cdef int count_squares(unsigned long long squares) noexcept
+
+@cython.locals(found="unsigned long long", two="unsigned long long")
+cpdef bint has_four(unsigned long long discs) noexcept
+
+@cython.locals(theirs="unsigned long long", claimed="unsigned long long")
+cpdef int upper_bound(unsigned long long own, unsigned long long mask, int discs) noexcept
+
 cdef class Search:
     cdef unsigned long long[::1] table
+    cdef unsigned long long[::1] frames
     cdef unsigned long long[::1] order
     cdef int bits
     cdef int plies
@@ -27,40 +39,44 @@ cdef class Search:
     cdef object lookup
     cdef readonly unsigned long long nodes
 
-    cpdef int bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
+    cpdef int bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -98
 
     @cython.locals(middle=int, goal=int, bound=int)
     cpdef int exact_score(
         self, unsigned long long own, unsigned long long mask, int discs, int low, int high, object on_bounds
-    ) except? -99
+    ) except? -98
 
     @cython.locals(
-        own="unsigned long long", mask="unsigned long long", left="unsigned long long", number=int, discs=int,
+        own="unsigned long long", mask="unsigned long long", number=int, discs=int,
     )
     cpdef object score_many(self, const unsigned long long[::1] positions, signed char[::1] scores)
 
     @cython.locals(
-        theirs="unsigned long long", danger="unsigned long long", possible="unsigned long long",
-        forced="unsigned long long", high=int, low=int,
+        danger="unsigned long long", possible="unsigned long long", forced="unsigned long long",
+        weight=int, flipped=int, score=int, at=int,
     )
-    cdef int _bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
+    cdef int _look_ahead(
+        self, unsigned long long own, unsigned long long mask, int discs, int goal, int frame
+    ) except? -98
+
+    cdef int _search_frame(self, int frame, int goal) except? -98
 
     @cython.locals(
-        key="unsigned long long", slot="unsigned long long", tag="unsigned long long",
-        entry="unsigned long long", move="unsigned long long", theirs="unsigned long long",
-        low=int, high=int, best=int, score=int, last=int, at=int,
+        own="unsigned long long", mask="unsigned long long", possible="unsigned long long",
+        theirs="unsigned long long", columns="unsigned long long", move="unsigned long long",
+        discs=int, best=int, score=int, first=int, last=int, at=int,
     )
-    cdef int _negamax(
-        self, unsigned long long own, unsigned long long mask, int discs, int goal, unsigned long long possible
-    ) except? -99
+    cdef int _negamax(self, int frame, int goal) except? -98
+
+    @cython.locals(weight="unsigned long long", at=int)
+    cdef void _insert(self, int first, int frame) noexcept
 
     @cython.locals(
-        columns="unsigned long long", move="unsigned long long", made="unsigned long long",
-        weight="unsigned long long", entry="unsigned long long", column=int, at=int, last=int,
+        slot="unsigned long long", tag="unsigned long long", entry="unsigned long long", best=int, low=int, high=int,
     )
-    cdef int _sort_moves(
-        self, unsigned long long own, unsigned long long mask, unsigned long long possible, int first
-    ) noexcept
+    cdef int _probe(self, unsigned long long key, int discs, int goal) except? -98
 
-    @cython.locals(entry="unsigned long long", there="unsigned long long")
-    cdef void _store(self, unsigned long long slot, unsigned long long tag, unsigned int discs, int low, int high) noexcept
+    @cython.locals(
+        slot="unsigned long long", tag="unsigned long long", there="unsigned long long", low=int, high=int,
+    )
+    cdef void _store(self, unsigned long long key, int discs, int goal, int best) noexcept

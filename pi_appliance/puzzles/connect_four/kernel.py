@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 FULL = 0xFDFBF7EFDFBF  # the 42 squares
 BOTTOM = 0x40810204081  # the lowest square of each column
+EVEN = 0xA952A54A952A  # the squares of the second, fourth and sixth row
 COLUMN = 0x3F  # the squares of the first column
 KEY_MASK = 0x1FFFFFFFFFFFF  # 49 bits
 HASH_FACTOR = 0x9E3779B97F4B  # odd, so that multiplication is a bijection of 49-bit numbers
 MOVE_ORDER = 0x6051423  # columns from the centre, one hexadecimal digit each, lowest first
 TICK_MASK = 0x3FF  # mask: positions between two ticks
 SYMMETRY_DISCS = 12  # up to this many discs, mirror images share an entry
+ROOT = 42 << 3  # frame of the position that is asked for; those of its moves begin at 8 times its discs
 UNKNOWN = -99
 
 
@@ -44,6 +46,40 @@ def mirror(squares: int) -> int:
     )
 
 
+def count_squares(squares: int) -> int:
+    """Return the number of squares of a bitboard."""
+    count = 0
+    while squares:
+        squares &= squares - 1
+        count += 1
+    return count
+
+
+def has_four(discs: int) -> bool:
+    """Return whether there is a four in a row."""
+    two = discs & (discs >> 1)
+    found = two & (two >> 2)
+    two = discs & (discs >> 6)
+    found |= two & (two >> 12)
+    two = discs & (discs >> 7)
+    found |= two & (two >> 14)
+    two = discs & (discs >> 8)
+    return (found | (two & (two >> 16))) != 0
+
+
+def upper_bound(own: int, mask: int, discs: int) -> int:
+    """Return 0 or -1 if the opponent can hold that by an easy strategy, else UNKNOWN.
+
+    With an even number of discs, the opponent answers each disc in an odd row by one above it, and
+    so gets all even squares but those that are playable now (claimeven, L. V. Allis, 1988).
+    """
+    theirs = own ^ mask
+    claimed = 0 if discs & 1 else EVEN & (FULL ^ (mask | ((mask + BOTTOM) & FULL)))
+    if has_four(FULL ^ (theirs | claimed)):
+        return UNKNOWN
+    return -1 if claimed and has_four(theirs | claimed) else 0
+
+
 class Search:
     """A null-window search with a transposition table that processes can share.
 
@@ -57,14 +93,17 @@ class Search:
         self.table, self.bits = table, bits
         self.on_tick, self.lookup, self.plies = on_tick, lookup, plies
         self.mirrored = max(SYMMETRY_DISCS, plies)
-        self.order = memoryview(bytearray(43 * 8 * 8)).cast("Q")  # up to seven moves per number of discs
+        # A frame is a position to search; up to seven for the moves of each number of discs, and the root.
+        self.frames = memoryview(bytearray((ROOT + 1) * 4 * 8)).cast("Q")
+        self.order = memoryview(bytearray(ROOT * 8)).cast("Q")  # frames of the moves, the most promising first
         self.nodes = 0
 
     def bound(self, own: int, mask: int, discs: int, goal: int) -> int:
         """Return a lower bound of the score of an undecided position if it is at least `goal`, else an upper bound."""
         if find_threats(own, mask) & (mask + BOTTOM):
             return (43 - discs) >> 1
-        return self._bound(own, mask, discs, goal)
+        score = self._look_ahead(own, mask, discs, goal, ROOT)
+        return self._search_frame(ROOT, goal) if score == UNKNOWN else score
 
     def exact_score(
         self, own: int, mask: int, discs: int, low: int, high: int, on_bounds: Callable[[int, int], object] | None
@@ -89,41 +128,109 @@ class Search:
         """Write the score of each undecided position, which is two numbers in `positions`: `own` and `mask`."""
         for number in range(len(scores)):
             own, mask = positions[2 * number], positions[2 * number + 1]
-            discs, left = 0, mask
-            while left:
-                left &= left - 1
-                discs += 1
+            discs = count_squares(mask)
             scores[number] = self.exact_score(own, mask, discs, -((42 - discs) >> 1), (43 - discs) >> 1, None)
 
-    def _bound(self, own: int, mask: int, discs: int, goal: int) -> int:
-        """Like `bound`, where the side to move has no immediate win."""
-        self.nodes += 1
-        if self.nodes & TICK_MASK == 0:
-            self.on_tick(self.nodes)
-        theirs = own ^ mask
-        danger = find_threats(theirs, mask)
-        possible = (mask + BOTTOM) & FULL
-        forced = possible & danger
-        if forced:
-            possible = forced
-        possible &= FULL ^ (danger >> 1)  # a disc there lets the opponent win above it
-        if possible == 0 or forced & (forced - 1):
-            return 0 if discs == 42 else -((42 - discs) >> 1)
-        if discs >= 40:
-            return 0
-        high = (41 - discs) >> 1
-        if high < goal:
-            return high
-        low = (40 - discs) >> 1
-        if -low >= goal:
-            return -low
-        return self._negamax(own, mask, discs, goal, possible)
-
-    def _negamax(  # noqa: C901 - calls are expensive
-        self, own: int, mask: int, discs: int, goal: int, possible: int
+    def _look_ahead(  # noqa: C901 - calls are expensive
+        self, own: int, mask: int, discs: int, goal: int, frame: int
     ) -> int:
-        """Like `bound`, where only `possible` moves do not lose immediately."""
-        key = own + mask
+        """Return the bound that a position without an immediate win has without a search, or UNKNOWN.
+
+        Forced moves are played. The position after them is written to `frame`, to be searched.
+        """
+        flipped, weight = 0, UNKNOWN
+        while True:
+            self.nodes += 1
+            if self.nodes & TICK_MASK == 0:
+                self.on_tick(self.nodes)
+            danger = find_threats(own ^ mask, mask)
+            if weight == UNKNOWN:
+                weight = 2 * count_squares(danger) + 3 * count_squares(danger & ((mask + BOTTOM) << 1))
+            possible = (mask + BOTTOM) & FULL
+            forced = possible & danger
+            if forced:
+                possible = forced
+            possible &= FULL ^ (danger >> 1)  # a disc there lets the opponent win above it
+            score = UNKNOWN
+            if possible == 0 or forced & (forced - 1):
+                score = 0 if discs == 42 else -((42 - discs) >> 1)
+            elif discs >= 40:
+                score = 0
+            elif (41 - discs) >> 1 < goal:
+                score = (41 - discs) >> 1
+            elif -((40 - discs) >> 1) >= goal:
+                score = -((40 - discs) >> 1)
+            elif possible & (possible - 1) == 0:
+                own, mask, discs, goal, flipped = own ^ mask, mask | possible, discs + 1, 1 - goal, 1 - flipped
+                continue
+            elif goal >= 0:
+                score = upper_bound(own, mask, discs)
+                if score >= goal:
+                    score = UNKNOWN
+            break
+        if score != UNKNOWN:
+            return -score if flipped else score
+        at = frame << 2
+        self.frames[at] = own
+        self.frames[at + 1] = mask
+        self.frames[at + 2] = possible
+        self.frames[at + 3] = (weight << 8) | (discs << 1) | flipped
+        return UNKNOWN
+
+    def _search_frame(self, frame: int, goal: int) -> int:
+        """Return the bound of the position in `frame`, from the view of who moved before the forced moves."""
+        if self.frames[(frame << 2) + 3] & 1:
+            return -self._negamax(frame, 1 - goal)
+        return self._negamax(frame, goal)
+
+    def _negamax(self, frame: int, goal: int) -> int:
+        """Like `bound`, for the position in `frame`."""
+        at = frame << 2
+        own = self.frames[at]
+        mask = self.frames[at + 1]
+        possible = self.frames[at + 2]
+        discs = (self.frames[at + 3] >> 1) & 127
+        best = self._probe(own + mask, discs, goal)
+        if best != UNKNOWN:
+            return best
+        theirs = own ^ mask
+        first = last = discs << 3
+        columns = MOVE_ORDER
+        for _ in range(7):
+            move = possible & (COLUMN << (7 * (columns & 15)))
+            columns >>= 4
+            if move:
+                score = self._look_ahead(theirs, mask | move, discs + 1, 1 - goal, last)
+                if score == UNKNOWN:
+                    self._insert(first, last)
+                    last += 1
+                elif -score > best:
+                    best = -score
+                    if best >= goal:
+                        return best
+        for at in range(first, last):
+            score = -self._search_frame(self.order[at] & 511, 1 - goal)
+            if score > best:
+                best = score
+                if best >= goal:
+                    break
+        self._store(own + mask, discs, goal, best)
+        return best
+
+    def _insert(self, first: int, frame: int) -> None:
+        """Insert a frame into the order of its moves, from index `first`, by its weight: threats of who moved.
+
+        Those above a square that can be played count more than twice, as it is barred for the opponent.
+        """
+        weight = self.frames[(frame << 2) + 3] >> 8
+        at = frame
+        while at > first and self.order[at - 1] >> 9 < weight:
+            self.order[at] = self.order[at - 1]
+            at -= 1
+        self.order[at] = (weight << 9) | frame
+
+    def _probe(self, key: int, discs: int, goal: int) -> int:
+        """Return the bound of a position in the table, or in the book, or UNKNOWN if that does not suffice."""
         if discs <= self.mirrored:
             key = min(key, mirror(key))
             if discs <= self.plies:
@@ -132,68 +239,43 @@ class Search:
                     return best
         key = (key * HASH_FACTOR) & KEY_MASK
         slot = (key >> (49 - self.bits)) | 1
-        # The part of the key that the slot does not imply. A place has two slots, so it includes the lowest bit.
         tag = key & (KEY_MASK >> (self.bits - 1))
         entry = self.table[slot]
         if entry >> 18 != tag:
-            slot -= 1
-            entry = self.table[slot]
-        low = -((40 - discs) >> 1)
-        high = (41 - discs) >> 1
-        if entry >> 18 == tag and entry:
+            entry = self.table[slot - 1]
+            if entry >> 18 != tag:
+                return UNKNOWN
+        if entry:
             low = (entry & 63) - 32
             if low >= goal:
                 return low
             high = ((entry >> 6) & 63) - 32
             if high < goal:
                 return high
+        return UNKNOWN
 
-        at = discs << 3
-        last = self._sort_moves(own, mask, possible, at)
-        best = UNKNOWN
-        theirs = own ^ mask
-        while at < last:
-            move = self.order[at] & FULL
-            score = -self._bound(theirs, mask | move, discs + 1, 1 - goal)
-            if score > best:
-                best = score
-                if best >= goal:
-                    break
-            at += 1
+    def _store(self, key: int, discs: int, goal: int, best: int) -> None:
+        """Store a bound. Of the two slots of its place, the second keeps what is more valuable: fewer discs."""
+        if discs <= self.mirrored:
+            key = min(key, mirror(key))
+        key = (key * HASH_FACTOR) & KEY_MASK
+        slot = (key >> (49 - self.bits)) | 1
+        # The part of the key that the slot does not imply. A place has two slots, so it includes the lowest bit.
+        tag = key & (KEY_MASK >> (self.bits - 1))
+        low = -((40 - discs) >> 1)
+        high = (41 - discs) >> 1
+        there = self.table[slot]
+        if there >> 18 != tag:
+            if there and ((there >> 12) & 63) < discs:
+                slot -= 1
+                there = self.table[slot]
+            elif self.table[slot - 1] >> 18 == tag:
+                there = self.table[slot - 1]
+        if there and there >> 18 == tag:
+            low = (there & 63) - 32
+            high = ((there >> 6) & 63) - 32
         if best >= goal:
             low = best
         else:
             high = best
-        self._store(slot | 1, tag, discs, low, high)
-        return best
-
-    def _sort_moves(self, own: int, mask: int, possible: int, first: int) -> int:
-        """Write the moves from index `first`, most threats first, then centre first; return the end index."""
-        last = first
-        columns = MOVE_ORDER
-        for _ in range(7):
-            column = columns & 15
-            columns >>= 4
-            move = possible & (COLUMN << (7 * column))
-            if move:
-                made = find_threats(own | move, mask)
-                weight = 0
-                while made:
-                    made &= made - 1
-                    weight += 1
-                entry = (weight << 50) | move
-                at = last
-                while at > first and self.order[at - 1] >> 50 < weight:
-                    self.order[at] = self.order[at - 1]
-                    at -= 1
-                self.order[at] = entry
-                last += 1
-        return last
-
-    def _store(self, slot: int, tag: int, discs: int, low: int, high: int) -> None:
-        """Store bounds in `slot`, or beside it if it holds a more valuable entry: one with fewer discs."""
-        entry = (tag << 18) | (discs << 12) | ((high + 32) << 6) | (low + 32)
-        there = self.table[slot]
-        if there and there >> 18 != tag and ((there >> 12) & 63) < discs:
-            slot -= 1
-        self.table[slot] = entry
+        self.table[slot] = (tag << 18) | (discs << 12) | ((high + 32) << 6) | (low + 32)

@@ -7,13 +7,14 @@ from itertools import count
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four import search as search_module
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, check, game_end
+from pi_appliance.puzzles.connect_four.book import UNKNOWN
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import BOUNDS_NAME
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
@@ -109,6 +110,19 @@ def test_a_perfect_game_keeps_the_score(seed: int, discs: int) -> None:
             assert plain(at, known) == score
             at, score = at.play(int(column)), -score
         assert check(board, line)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.integers(0, 10**9), st.integers(33, 41))
+@example(14, 36)  # an even square that can be played now is not the opponent's
+@example(29, 33)  # with an odd number of discs, the opponent has no such strategy
+def test_what_the_opponent_holds_by_an_easy_strategy_is_an_upper_bound(seed: int, discs: int) -> None:
+    board = by_chance(seed, discs)
+    position = search_module.position_of(board)
+    if not any(position.wins(square) for _, square in position.moves()):
+        bound = kernel.upper_bound(*position, discs)
+        assert bound in (UNKNOWN, -1, 0)
+        assert bound == UNKNOWN or plain(board, {}) <= bound
 
 
 @given(st.integers(0, 10**9), st.integers(0, 41))
