@@ -191,17 +191,6 @@ start_mpd() {
     systemctl enable --quiet --now mpd.service || say "mpd does not start, so there is no music yet: systemctl status mpd"
 }
 
-# Debian's music folder belongs to root. Let the user who installs copy music into it, unless somebody arranged it.
-is_closed_music() {
-    [ -n "$music" ] && [ "$(stat -c %u:%g:%a "$music_dir" 2>/dev/null)" = 0:0:755 ] && [ ! -L "$music_dir" ] &&
-        [ -z "$(find "$music_dir" -xdev -mindepth 1 ! -user root -print -quit)" ]
-}
-
-open_music() {
-    chown "$music_owner:$user" "$music_dir"
-    chmod 2775 "$music_dir" # what is copied there also belongs to the group
-}
-
 want_music() {
     install_packages "$@" || say "$* could not be installed, so music or announcements are missing; later: sudo apt install $*"
 }
@@ -272,9 +261,8 @@ place "$clone/systemd/${network_rule##*/}" "$network_rule" 644
 place "$drafts/manifest" "$manifest" 644
 
 if [ -z "$root" ]; then
-    music_owner=$(id -un "${SUDO_USER:-root}" 2>/dev/null || echo root)
-    if is_closed_music || { [ -n "$dry" ] && [ -n "$music" ] && ! has_player; }; then # mpd would be installed
-        step "let $music_owner and the group $user put music into $music_dir" -- open_music
+    if [ -n "$music" ] && { is_closed_music || { [ -n "$dry" ] && ! has_player; }; }; then # mpd would be installed
+        let_put_music
     fi
     ! needs_mpd || step "start mpd, the music player, now and at each boot" -- start_mpd
     if [ "$changes" != 0 ] || ! systemctl is-active --quiet pi-appliance.service; then

@@ -49,6 +49,22 @@ let_use() {
     fi
 }
 
+# Debian's music folder belongs to root. Let the user who installs copy music into it, unless somebody arranged it.
+is_closed_music() {
+    [ "$(stat -c %u:%g:%a "$music_dir" 2>/dev/null)" = 0:0:755 ] && [ ! -L "$music_dir" ] &&
+        [ -z "$(find "$music_dir" -xdev -mindepth 1 ! -user root -print -quit)" ]
+}
+
+let_put_music() {
+    music_owner=$(id -un "${SUDO_USER:-root}" 2>/dev/null || echo root)
+    step "let $music_owner and the group $user put music into $music_dir" -- open_music
+}
+
+open_music() {
+    chown "$music_owner:$user" "$music_dir"
+    chmod 2775 "$music_dir" # what is copied there also belongs to the group
+}
+
 # Update files that nobody edited. For an edited file, save the new version beside it as NAME.new.
 configure() {
     (cd "$clone/config" && find . -type f ! -name secrets.env ! -name '*.py[co]' | LC_ALL=C sort) >"$drafts/list"

@@ -85,6 +85,24 @@ def test_help_is_printed_and_nothing_is_done(script: str) -> None:
     assert "Exit status: 0" in said
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to another group")
+@pytest.mark.parametrize(("mode", "opened"), [(0o755, True), (0o700, False)])
+def test_a_music_folder_of_root_is_opened_unless_somebody_arranged_it(tmp_path: Path, mode: int, opened: bool) -> None:
+    music = tmp_path / "music"
+    music.mkdir()
+    music.chmod(mode)
+    script = tmp_path / "first installation"
+    script.write_text(
+        "set -e\n"
+        'for part in lib places steps; do . "$1/$part.sh"; done\n'
+        "dry= root= changes=0 user=games music_dir=$2\n! is_closed_music || let_put_music\n"
+    )
+    said = sh(script, ROOT / "deploy", music, SUDO_USER="daemon").stdout
+    assert f"{music.stat().st_mode:o}" == ("42775" if opened else "40700")
+    assert (music.owner(), music.group()) == (("daemon", "games") if opened else ("root", "root"))
+    assert said == (f"let daemon and the group games put music into {music}\n" if opened else "")
+
+
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a clone in a path with a space."""
