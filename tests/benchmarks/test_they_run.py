@@ -15,6 +15,7 @@ from tests.benchmarks import (
     process_cost,
     puzzles,
     running_command,
+    scaling,
 )
 from tests.fakes.mpd_server import needs_mpd
 from tests.installation import PROGRAM
@@ -106,6 +107,13 @@ def test_the_benchmark_of_nights_runs(capsys: pytest.CaptureFixture[str]) -> Non
     cells = dict(zip(nights.HEADS, row.strip("| ").split(" | "), strict=True))
     assert cells["ended"] == "succeeded"
     assert 10 < float(cells["MB measured"]) <= float(cells["MB foretold"])
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_scaling_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    scaling.main(["--size", "0.01", "--by", "processes"])
+    _, _, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split(" | ")[0].strip("| ") for row in rows] == list(scaling.WORK)
 
 
 def test_every_puzzle_benchmark_is_discovered() -> None:

@@ -195,7 +195,9 @@ def test_repeated_interruptions_of_an_alarm_cause_no_jump(night: Night) -> None:
         night.server.kill()
         night.server.start()
         wait_until(lambda: night.status("%state%") == "playing")
-        assert rises(night.recorder.loud(began), 6), [(round(a - began, 1), v, p) for a, v, p in night.recorder.heard]
+        steps = [later - earlier for earlier, later in pairwise(night.recorder.loud(began))]
+        # The step that MPD took just before it was killed may not be known to the alarm, which then repeats it.
+        assert (max(steps) <= 6, sum(each for each in steps if each < 0) >= -6) == (True, True), night.recorder.heard
         wait_until(lambda: night.volume > 12)
         daemon.process.kill()
         os.kill(pid := night.pid("wake"), signal.SIGKILL)
