@@ -68,12 +68,14 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
     found, notes = _configuration_files(config, path)
     more: dict[str, bytes | Path] = {f"{CONFIGURATION}/{name}": file for name, file in found.items()}
     more |= {f"{PLAYLISTS}/{name}": content for name, content in playlists.items()}
-    more |= {f"{REPORTS}/{name}": file for name, file in _files_below(config.reports)}
+    backups = config.backup and config.backup.folder.resolve()  # no backup holds another
+    reports = [(name, file) for name, file in _files_below(config.reports) if backups not in file.resolve().parents]
+    more |= {f"{REPORTS}/{name}": file for name, file in reports}
     if passphrase:
         more[PRIVATE] = encryption.encrypt(_pack_private(config), passphrase)
-    without, state_dir = {_NETWORKS}, config.state_dir.resolve()
-    if config.backup and (folder := config.backup.folder.resolve()).is_relative_to(state_dir):
-        without |= set(folder.relative_to(state_dir).parts[:1])  # no backup holds another
+    without, state_dir = {Path(_NETWORKS)}, config.state_dir.resolve()
+    if backups and state_dir in backups.parents:
+        without.add(backups.relative_to(state_dir))
     chunks = archive_chunks(config.state_dir, without=without, more=more, main=config.path.name)
     try:
         if path == STANDARD_OUTPUT:

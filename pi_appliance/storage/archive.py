@@ -57,7 +57,7 @@ def archive_chunks(
     state_dir: Path,
     *,
     names: Collection[str] | None = None,
-    without: Collection[str] = (),
+    without: Collection[Path] = (),
     more: Mapping[str, bytes | Path] | None = None,
     main: str = "",
 ) -> Iterator[bytes]:
@@ -66,7 +66,7 @@ def archive_chunks(
     Args:
         state_dir: The folder of the state.
         names: The only files and folders of the state in it; by default all but logs and reports.
-        without: Files and folders of the state that are left out.
+        without: Files and folders below the state that are left out, relative to it.
         more: Further files, or their contents, by their names in the archive.
         main: The name of the main file of the configuration, for the restore.
 
@@ -87,9 +87,12 @@ def archive_chunks(
         *(more or {}).items(),
     ]
     for item in sorted(state_dir.iterdir()):
-        if not _is_left_out(item) and item.name not in without and (names is None or item.name in names):
+        if not _is_left_out(item) and (names is None or item.name in names):
             found = [item] if item.is_file() else sorted(item.rglob("*"))
-            sources += [(str(each.relative_to(state_dir)), each) for each in found if _is_plain_file(each)]
+            files = [(each.relative_to(state_dir), each) for each in found if _is_plain_file(each)]
+            sources += [
+                (str(name), each) for name, each in files if not any(name.is_relative_to(other) for other in without)
+            ]
     return _compress(sources)
 
 

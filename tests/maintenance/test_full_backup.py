@@ -89,7 +89,7 @@ def test_a_new_card_becomes_the_same_appliance(old: Installation, new: Installat
     assert list(new.state.glob(".*")) == []
 
 
-@pytest.mark.parametrize("place", [".", "state"])
+@pytest.mark.parametrize("place", [".", "state", "state/reports"])
 def test_a_nightly_backup_restores_the_whole_appliance(old: Installation, new: Installation, place: str) -> None:
     drive = old.folder / place / "drive"
     drive.mkdir()
@@ -114,7 +114,8 @@ def test_a_nightly_backup_restores_the_whole_appliance(old: Installation, new: I
     done = run(new, "restore", str(archive), typed=f"{PASSPHRASE}\n")
     assert done.returncode == 0, done.stderr
     assert (new.folder / "secrets.env").read_text() == f"{SECRET}BACKUP_PASSPHRASE={PASSPHRASE}\n"
-    assert (new.state / "networks/sky/session.json").read_text() == "the networks/sky/session.json"
+    for name in ("networks/sky/session.json", "reports/pegs/result.txt"):
+        assert (new.state / name).read_text() == f"the {name}"
     assert [post["text"] for post in new.json("tweets", "list")["posts"]] == ["Two.", "One."]
 
 
