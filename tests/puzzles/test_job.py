@@ -21,7 +21,7 @@ from pi_appliance.puzzles.peg_solitaire import BOARDS, check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rendering import BoardReport, render_precomputed
-from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 
 NAMES = tuple(BOARDS)
@@ -359,16 +359,19 @@ def unkept(folder: Path, **more: Any) -> FakeContext:
     return FakeContext(folder, **more)
 
 
-@pytest.mark.slow  # the limit is long enough for the first board on a busy machine
 def test_a_checkpoint_that_cannot_be_saved_is_reported_with_partial_results(tmp_path: Path) -> None:
-    long = tmp_path / "long.txt"
-    long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
-    with pytest.raises(
-        DeadlineExceeded,
-        match=r"1 board solved.*: its time is over. Result for long so far: all .* the checkpoint could not be saved: ",
-    ):
-        run(peg("cross", long, solutions=SolveMode.COUNT), unkept(tmp_path / "night", search_seconds=5.0))
-    cross, cut = values(tmp_path / "night")["boards"]
+    class FullCard(CutOff):
+        where = "arrow: jump 5 of"
+
+        @cached_property
+        def cache(self) -> Cache:
+            (self.folder / "cache").touch()
+            return FileCache(self.folder / "cache")
+
+    words = r"^1 board solved.*: its time is over. Result for arrow so far: all .* the checkpoint could not be saved: "
+    with pytest.raises(DeadlineExceeded, match=words):
+        run(peg("cross", "arrow", solutions=SolveMode.COUNT), FullCard(tmp_path))
+    cross, cut = values(tmp_path)["boards"]
     assert (cross["count"], cut["answered"]) == (4, False)
 
 
