@@ -162,29 +162,27 @@ def _rotate_quarter(vector: Vector, axis: Vector) -> Vector:
     return b * z - c * y + along * x, c * x - a * z + along * y, a * y - b * x + along * z
 
 
-def _draw_net(**faces: str) -> str:
-    side = 3 if len(faces["U"]) == 9 else 2
-    rows = {face: [stickers[at : at + side] for at in range(0, side * side, side)] for face, stickers in faces.items()}
+def draw_net(facelets: str) -> str:
+    """Draw stickers as an unfolded net: U above, L F R B beside each other, D below."""
+    side = 3 if len(facelets) == 54 else 2
+    rows = {
+        face: [facelets[at + row : at + row + side] for row in range(0, side * side, side)]
+        for at, face in zip(range(0, len(facelets), side * side), FACES, strict=True)
+    }
     top, bottom = ([" " * (side + 1) + row for row in rows[face]] for face in "UD")
-    middle = [" ".join(rows[face][row] for face in "LFRB") for row in range(side)]
+    middle = (" ".join(rows[face][row] for face in "LFRB") for row in range(side))
     return "".join(row + "\n" for row in (*top, *middle, *bottom))
 
 
 # Two cubes a few moves from solved, two patterns, and two that are far.
 BOARDS: Mapping[str, str] = MappingProxyType(
     {
-        "checkers": _draw_net(U="UDUDUDUDU", R="RLRLRLRLR", F="FBFBFBFBF", D="DUDUDUDUD", L="LRLRLRLRL", B="BFBFBFBFB"),
-        "pocket-near": _draw_net(U="BULU", R="BLLD", F="BRRD", D="FFDR", L="DULU", B="FRFB"),
-        "superflip": _draw_net(
-            U="UBULURUFU", R="RURFRBRDR", F="FUFLFRFDF", D="DFDLDRDBD", L="LULBLFLDL", B="BUBRBLBDB"
-        ),
-        "cube-in-cube": _draw_net(
-            U="FFFFUUFUU", R="RRURRUUUU", F="RFFRFFRRR", D="BBBDDBDDB", L="DDDLLDLLD", B="LLLLBBLBB"
-        ),
-        "scrambled": _draw_net(
-            U="RRBLUBUFD", R="RUDFRURFB", F="FRBLFDBRU", D="RDFBDULDL", L="DULFLDDLU", B="LBFRBLUBF"
-        ),
-        "pocket-far": _draw_net(U="DDLR", R="UBFL", F="FBUU", D="RLDU", L="FDLF", B="RRBB"),
+        "checkers": draw_net("UDUDUDUDURLRLRLRLRFBFBFBFBFDUDUDUDUDLRLRLRLRLBFBFBFBFB"),
+        "pocket-near": draw_net("BULUBLLDBRRDFFDRDULUFRFB"),
+        "superflip": draw_net("UBULURUFURURFRBRDRFUFLFRFDFDFDLDRDBDLULBLFLDLBUBRBLBDB"),
+        "cube-in-cube": draw_net("FFFFUUFUURRURRUUUURFFRFFRRRBBBDDBDDBDDDLLDLLDLLLLBBLBB"),
+        "scrambled": draw_net("RRBLUBUFDRUDFRURFBFRBLFDBRURDFBDULDLDULFLDDLULBFRBLUBF"),
+        "pocket-far": draw_net("DDLRUBFLFBUURLDUFDLFRRBB"),
     }
 )
 

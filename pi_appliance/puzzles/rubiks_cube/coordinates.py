@@ -170,6 +170,9 @@ def is_odd(order: Sequence[int]) -> bool:
 
 TURNS = 18
 POCKET_TURNS = 9  # of U, R and F; with the corner DBL fixed, a 2x2x2 needs no others
+POCKET_ORDERS, POCKET_TWISTS = 5040, 729
+FIXED_CORNER = CORNERS.index("DBL")
+_POCKET_CORNERS = tuple(corner for corner in range(len(CORNERS)) if corner != FIXED_CORNER)
 TWISTS, FLIPS, SLICES, SLICE_SORTED, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
 PHASE2_TURNS = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
 """The turns of phase 2: all of U and D, half turns of the other faces."""
@@ -177,6 +180,8 @@ FIRST_MIRRORED = 8  # the symmetries from here on are mirrored
 _EDGE_STICKERS = 3 * len(CORNERS)
 
 Places = tuple[int, ...]
+PieceReader = Callable[[State], list[tuple[int, int]]]
+"""Such as `corner_places`."""
 
 
 class Coordinates(NamedTuple):
@@ -235,15 +240,33 @@ def edge_places(state: State) -> list[tuple[int, int]]:
     return [divmod(state[_EDGE_STICKERS + 2 * edge] - _EDGE_STICKERS, 2) for edge in range(len(EDGES))]
 
 
+def pocket_places(state: State) -> list[tuple[int, int]]:
+    """Return the same of the corners that turn on a 2x2x2, numbered without DBL."""
+    corners = corner_places(state)
+    return [(_POCKET_CORNERS.index(corners[corner][0]), corners[corner][1]) for corner in _POCKET_CORNERS]
+
+
+def pocket_position(state: State) -> int:
+    """Return the number of a 2x2x2: the order of its seven corners * 729 + their twists."""
+    pieces = pocket_places(state)
+    return _permutation_rank([place for place, _ in pieces]) * POCKET_TWISTS + _encode_orientation(pieces, 3)
+
+
+@cache
+def pocket_moves() -> "tuple[array[int], array[int]]":
+    """Return the move tables of the orders and of the twists of the 2x2x2."""
+    orders = placement_moves(list(permutations(range(len(_POCKET_CORNERS)))), pocket_places, POCKET_TURNS)
+    return orders, orientation_moves(3, pocket_places, POCKET_TURNS)
+
+
 def _encode_orientation(pieces: Sequence[tuple[int, int]], base: int) -> int:
     """Return the orientations by place as one number; the last place follows from the others."""
     by_place = dict(pieces)
     return sum(by_place[place] * base**place for place in range(len(pieces) - 1))
 
 
-def _orientations(base: int) -> list[list[int]]:
+def _orientations(base: int, places: int) -> list[list[int]]:
     """Return the orientations by place for each number of twist (`base` 3) or flip (2)."""
-    places = {3: 8, 2: 12}[base]
     digits = [[number // base**place % base for place in range(places - 1)] for number in range(base ** (places - 1))]
     return [[*each, -sum(each) % base] for each in digits]
 
@@ -257,35 +280,34 @@ def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequ
     )
 
 
-def orientation_moves(base: int) -> "array[int]":
-    """Return the move table of twist (`base` 3) or flip (2): each number after the 18 turns."""
-    actions = [(corner_places if base == 3 else edge_places)(state) for state in turn_states()]
-    table = [_turn_orientation(base, action, digits) for digits in _orientations(base) for action in actions]
-    return array("H", table)
+def orientation_moves(base: int, pieces: PieceReader, turns: int = TURNS) -> "array[int]":
+    """Return the move table of twist (`base` 3) or flip (2): each number after each turn."""
+    actions = [pieces(state) for state in turn_states()[:turns]]
+    decoded = _orientations(base, len(actions[0]))
+    return array("H", [_turn_orientation(base, action, digits) for digits in decoded for action in actions])
 
 
-def orientation_symmetries(base: int) -> list[list[int]]:
+def orientation_symmetries(base: int, pieces: PieceReader) -> list[list[int]]:
     """Return each twist (`base` 3) or flip (2) after each of the symmetries."""
-    decoded = _orientations(base)
+    decoded = _orientations(base, len(pieces(SOLVED)))
     tables = []
     for number, faces in enumerate(symmetries()):
-        pieces = (corner_places if base == 3 else edge_places)(move_pieces(faces))
-        places, sign = [(place, 0) for place, _ in pieces], -1 if number >= FIRST_MIRRORED else 1
+        places, sign = [(place, 0) for place, _ in pieces(move_pieces(faces))], -1 if number >= FIRST_MIRRORED else 1
         tables.append([_turn_orientation(base, places, digits, sign) for digits in decoded])
     return tables
 
 
-def placement_moves(placements: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
+def placement_moves(placements: list[Places], pieces: PieceReader, turns: int = TURNS) -> "array[int]":
     """Return the move table of placements; half and reverse turns are repeated quarters."""
     number = {places: at for at, places in enumerate(placements)}
-    table = array("H", bytes(2 * TURNS * len(placements)))
-    for first in range(0, TURNS, 3):
+    table = array("H", bytes(2 * turns * len(placements)))
+    for first in range(0, turns, 3):
         to = [place for place, _ in pieces(turn_states()[first])]
         once = [number[tuple([to[place] for place in places])] for places in placements]
         twice = [once[at] for at in once]
-        table[first::TURNS] = array("H", once)
-        table[first + 1 :: TURNS] = array("H", twice)
-        table[first + 2 :: TURNS] = array("H", [once[at] for at in twice])
+        table[first::turns] = array("H", once)
+        table[first + 1 :: turns] = array("H", twice)
+        table[first + 2 :: turns] = array("H", [once[at] for at in twice])
     return table
 
 
@@ -341,7 +363,7 @@ def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceCla
     unknown = 0xFFFF_FFFF
     class_of, first, unchanged = array("I", [unknown]) * (FLIPS * SLICES), array("I"), array("H")
     inverses = inverse_symmetries()
-    flips, slices, masks = orientation_symmetries(2), _slice_symmetries(), _flip_masks()
+    flips, slices, masks = orientation_symmetries(2, edge_places), _slice_symmetries(), _flip_masks()
     for raw in range(FLIPS * SLICES):
         if not raw & 0x3FFF:
             report_progress(raw / (FLIPS * SLICES))

@@ -15,6 +15,7 @@ from pi_appliance.puzzles.rubiks_cube.board import (
     Board,
     Solution,
     apply_turn,
+    draw_net,
     parse_turn,
 )
 from pi_appliance.puzzles.rubiks_cube.coordinates import (
@@ -343,16 +344,8 @@ STYLE = """\
 
 
 def render(board: Board) -> str:
-    """Draw the board as an unfolded net: U above, L F R B beside each other, D below."""
-    side, area = board.side, board.side * board.side
-    rows = {
-        face: [board.facelets[at + row : at + row + side] for row in range(0, area, side)]
-        for at, face in zip(range(0, 6 * area, area), FACES, strict=True)
-    }
-    indent = " " * (side + 1)
-    middle = (" ".join(rows[face][row] for face in "LFRB") for row in range(side))
-    lines = [*(indent + row for row in rows["U"]), *middle, *(indent + row for row in rows["D"])]
-    return "".join(line + "\n" for line in lines)
+    """Draw the board as an unfolded net."""
+    return draw_net(board.facelets)
 
 
 def notate(board: Board, solution: Solution) -> str:  # noqa: ARG001

@@ -4,7 +4,8 @@ The large table of phase 1 (141 MB) takes seconds to build compiled, an hour in 
 """
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, combinations, permutations
@@ -23,11 +24,12 @@ CLASS_COUNT = 64_430
 LARGE_SIZE = CLASS_COUNT * c.TWISTS  # bytes
 SEARCH_MOVES = ("twist", "slice_sorted", "corners", "ud_edges")
 """The move tables that a search reads, in the order of `SearchTables`."""
-_ROW_TABLES = ("classes", "twist", "twist_symmetry")
+_ROW_TABLES = ("classes", "twist", "twist_symmetry", "class_symmetries")
 _CHUNK = 4096  # entries between progress reports: hundredths of a second in plain Python
 _MAX_DISTANCE = 12  # the longest phase 1
 _BACKWARD_DEPTH = 9  # from here on few entries are unknown: search backward from those
 _ROWS_PER_TASK = 512 if kernel_mode(kernel) == "compiled" else 32
+_ROWS_PER_SAVE = 32 * _ROWS_PER_TASK  # a checkpoint waits until no worker writes
 _SINGLE_FACE = (1, 2, 4, 5, 7)  # bits of the turns of a list within one face; other sets have longer lists
 
 Tables = dict[str, memoryview]
@@ -135,9 +137,9 @@ def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
     slices = [slice_sorted[first + turn] // c.ORDERS for first in firsts for turn in range(c.TURNS)]
     built = {"slice_sorted": slice_sorted, "slice": array("H", slices)}
     runtime.report_progress(0.1, note)
-    built |= {"twist": c.orientation_moves(3), "flip": c.orientation_moves(2)}
+    built |= {"twist": c.orientation_moves(3, c.corner_places), "flip": c.orientation_moves(2, c.edge_places)}
     runtime.report_progress(0.2, note)
-    built["twist_symmetry"] = array("H", chain.from_iterable(c.orientation_symmetries(3)))
+    built["twist_symmetry"] = array("H", chain.from_iterable(c.orientation_symmetries(3, c.corner_places)))
     built["corners"] = c.placement_moves(list(permutations(range(8))), c.corner_places)
     runtime.report_progress(0.3, note)
     built["ud_edges"], built["ud_ranks"] = c.ud_edge_moves(slice_sorted)
@@ -215,8 +217,8 @@ class LargeTableBuild:
     row: int = 0
 
     def state(self) -> tuple[dict[str, object], list[Buffer]]:
-        """Return the values and a copy of the table: workers may be writing into it."""
-        return {"counts": self.counts, "depth": self.depth, "row": self.row}, [bytes(self.large)]
+        """Return the values and the table, into which no worker writes now."""
+        return {"counts": self.counts, "depth": self.depth, "row": self.row}, [self.large]
 
 
 def build_large_table(runtime: SearchRuntime) -> list[int]:
@@ -264,68 +266,49 @@ def _run_levels(
     build: LargeTableBuild, moves: Tables, runtime: SearchRuntime, save_sometimes: Callable[[], None]
 ) -> None:
     """Find all distances, then the lists of turns."""
-    list_of = shortest_lists()
     while build.depth <= _MAX_DISTANCE:
         if len(build.counts) == build.depth + 1 <= _MAX_DISTANCE:
             build.counts.append(0)
         note = f"large table, distance {build.depth + 1} of {_MAX_DISTANCE}"
-        if build.depth < _BACKWARD_DEPTH:
-            results = _search_forward(build, moves)
-        elif build.depth < _MAX_DISTANCE:
-            results = _search_backward(build, moves, runtime)
-        else:
-            note, results = "large table, lists of turns", _list_turns(build, moves, list_of, runtime)
-        for rows, entries in results:
-            build.row += rows
-            build.counts[-1] += entries
-            runtime.report_progress((build.depth + build.row / CLASS_COUNT) / (_MAX_DISTANCE + 1), note)
+        if build.depth == _MAX_DISTANCE:
+            note = "large table, lists of turns"
+        change = _row_change(build, moves)
+        while build.row < CLASS_COUNT:
+            rows = range(build.row, min(build.row + _ROWS_PER_SAVE, CLASS_COUNT))
+            with closing(_change_rows(build, change, rows, runtime)) as results:  # which ends its workers
+                for done, entries in results:
+                    build.row += done
+                    build.counts[-1] += entries
+                    runtime.report_progress((build.depth + build.row / CLASS_COUNT) / (_MAX_DISTANCE + 1), note)
             save_sometimes()
         build.depth, build.row = build.depth + 1, 0
 
 
-def _search_forward(build: LargeTableBuild, moves: Tables) -> Iterator[tuple[int, int]]:
-    """Apply turns to the entries at the current depth; yield rows done and entries found."""
-    classes, turns, symmetry, alike = (moves[name] for name in (*_ROW_TABLES, "class_symmetries"))
-    twists = array("H", bytes(2 * c.TWISTS))
-    for row in range(build.row, CLASS_COUNT):
-        yield 1, kernel.forward_bfs(build.large, row, build.depth, classes, turns, symmetry, alike, twists)
+def _row_change(build: LargeTableBuild, moves: Tables) -> Callable[[int], int]:
+    """Return the function that changes a row at this depth, and returns the entries found."""
+    large, depth, twists = build.large, build.depth, array("H", bytes(2 * c.TWISTS))
+    classes, turns, symmetry, alike = (moves[name] for name in _ROW_TABLES)
+    if depth < _BACKWARD_DEPTH:  # apply turns to the entries at this depth
+        return lambda row: kernel.forward_bfs(large, row, depth, classes, turns, symmetry, alike, twists)
+    if depth < _MAX_DISTANCE:  # apply turns to the unknown entries
+        return lambda row: kernel.backward_bfs(large, row, depth, classes, turns, symmetry, twists)
+    list_of, masks = shortest_lists(), array("I", bytes(4 * c.TWISTS))
+    return lambda row: kernel.add_turn_lists(large, row, classes, turns, symmetry, list_of, masks)
 
 
-def _search_backward(build: LargeTableBuild, moves: Tables, runtime: SearchRuntime) -> Iterator[tuple[int, int]]:
-    """Apply turns to the unknown entries."""
-    classes, turns, symmetry = (moves[name] for name in _ROW_TABLES)
-    twists, depth = array("H", bytes(2 * c.TWISTS)), build.depth
+def _change_rows(
+    build: LargeTableBuild, change: Callable[[int], int], rows: range, runtime: SearchRuntime
+) -> Generator[tuple[int, int], None, None]:
+    """Yield rows done and entries found; on all cores where each row is changed by itself."""
+    if build.depth < _BACKWARD_DEPTH:
+        yield from ((1, change(row)) for row in rows)
+        return
 
-    def mark_row(row: int) -> int:
-        return kernel.backward_bfs(build.large, row, depth, classes, turns, symmetry, twists)
-
-    return _map_rows(build, mark_row, runtime)
-
-
-def _list_turns(
-    build: LargeTableBuild, moves: Tables, list_of: bytes, runtime: SearchRuntime
-) -> Iterator[tuple[int, int]]:
-    """Add the lists of turns to all entries."""
-    classes, turns, symmetry = (moves[name] for name in _ROW_TABLES)
-    masks = array("I", bytes(4 * c.TWISTS))
-
-    def list_row(row: int) -> int:
-        return kernel.add_turn_lists(build.large, row, classes, turns, symmetry, list_of, masks)
-
-    return _map_rows(build, list_row, runtime)
-
-
-def _map_rows(
-    build: LargeTableBuild, change: Callable[[int], int], runtime: SearchRuntime
-) -> Iterator[tuple[int, int]]:
-    """Call `change` for the remaining rows, on all cores: each writes only into its own row."""
-
-    def change_rows(begin: int) -> tuple[int, int]:
-        entries = 0
-        rows = range(begin, min(begin + _ROWS_PER_TASK, CLASS_COUNT))
-        for row in rows:
+    def change_part(begin: int) -> tuple[int, int]:
+        entries, part = 0, range(begin, min(begin + _ROWS_PER_TASK, rows.stop))
+        for row in part:
             runtime.report_progress(None, "")
             entries += change(row)
-        return len(rows), entries
+        return len(part), entries
 
-    yield from runtime.executor.map(change_rows, range(build.row, CLASS_COUNT, _ROWS_PER_TASK))
+    yield from runtime.executor.map(change_part, rows[::_ROWS_PER_TASK])

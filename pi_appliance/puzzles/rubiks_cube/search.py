@@ -17,16 +17,13 @@ from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import SOLVED, TURNS, Coordinates, State, to_coordinates, turn_states
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, PhaseSearch, SearchTables
-from pi_appliance.puzzles.runtime import Checkpoint, SearchRuntime, find_solutions
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, find_solutions
 
 MAX_SOLUTION = 22  # turns
 MAX_PHASE2 = 10  # turns: another phase 1 gives a shorter solution sooner than a longer phase 2
 NODE_BUDGET = 5_000  # positions between progress reports: hundredths of a second in plain Python
 NO_FACE = 99
 _BUFFER_COUNT = 10
-# A phase 1 shorter than the first number is split into the second number of parts. A part takes
-# hundredths of a second, in plain Python a second.
-_SPLITS = ((12, 1), (14, 27), (MAX_LENGTH, 243))
 
 Turns = tuple[int, ...]
 StopCondition = Callable[[int, int], bool]
@@ -99,15 +96,15 @@ def may_be_near(state: State, tables: SearchTables) -> bool:
     return _lower_bound(cube_views(state), tables) <= MAX_NEAR_MOVES
 
 
-def turn_prefixes(length: int) -> Iterator[Turns]:
-    """Yield the first turns of a solution: no face twice in a row, opposite faces in one order."""
+@cache
+def turn_prefixes(length: int) -> Sequence[Turns]:
+    """Return the first turns of solutions: no face twice in a row, opposite faces in one order."""
     if not length:
-        yield ()
-        return
-    for prefix in turn_prefixes(length - 1):
-        for turn in range(TURNS):
-            if not prefix or prefix[-1] // 3 not in {turn // 3, turn // 3 + 3}:
-                yield (*prefix, turn)
+        return [()]
+    prefixes = turn_prefixes(length - 1)
+    return [
+        (*prefix, turn) for prefix in prefixes for turn in range(TURNS) if not prefix or _may_follow(prefix[-1], turn)
+    ]
 
 
 def never_stop(_moves: int, _nodes: int) -> bool:
@@ -123,10 +120,16 @@ def search_buffers() -> "list[array[int]]":
 class TwoPhaseSearch:
     """Search for shorter and shorter solutions of one cube."""
 
-    def __init__(self, state: State, tables: SearchTables) -> None:
-        self._tables, self._views = tables, cube_views(state)
+    _splits: Sequence[tuple[int, int]] = ((MAX_LENGTH, 1),)
+    """A phase 1 shorter than the first number is split into the second number of parts."""
+
+    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime = SERIAL) -> None:
+        self._views = cube_views(state)
         self._search = PhaseSearch(tables, search_buffers())
         self.lower_bound = _lower_bound(self._views, tables)
+        # By number of moves: whether such a solution is found. The last entry is a sentinel.
+        self._found_lengths = runtime.shared_buffer(MAX_SOLUTION + 2)
+        self._found_lengths[MAX_SOLUTION + 1] = 1
 
     @property
     def nodes(self) -> int:
@@ -135,59 +138,8 @@ class TwoPhaseSearch:
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
         """Yield each shorter solution, at least one, and None now and then."""
-        moves = 0
-        for solution in self._iter_solutions():
-            yield solution
-            moves = len(solution.turns) if solution else moves
-            if moves and should_stop(moves, self.nodes):
-                return
-
-    def _iter_solutions(self) -> Iterator[PhaseSolution | None]:
-        search, max_length = self._search, MAX_SOLUTION
-        for length in range(MAX_LENGTH - MAX_PHASE2):
-            for view in self._views:
-                if length > max_length:
-                    return
-                search.begin(view.start, length, max_length, MAX_PHASE2, NO_FACE)
-                while (result := search.run(NODE_BUDGET)) != DONE:
-                    if result == FOUND:
-                        turns = view.to_cube_turns(tuple(search.path[: search.solution_length]))
-                        max_length = search.solution_length - 1
-                        search.limit_length(max_length)
-                        split = search.solution_length - search.phase2_length, search.phase2_length
-                        yield PhaseSolution(turns, split)
-                    else:
-                        yield None
-                yield None
-
-
-class ParallelTwoPhaseSearch(TwoPhaseSearch):
-    """The same search on all cores."""
-
-    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
-        super().__init__(state, tables)
-        self._map, self._nodes = runtime.executor.map, 0
-        # By number of moves: whether such a solution is found. The last entry is a sentinel.
-        self._found_lengths = runtime.shared_buffer(MAX_SOLUTION + 2)
-        self._found_lengths[MAX_SOLUTION + 1] = 1
-        self._pairs = list(turn_prefixes(2))
-
-    @property
-    def nodes(self) -> int:
-        """The number of positions searched in all finished units."""
-        return self._nodes
-
-    def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, at least one, and None now and then."""
-
-        def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
-            before = self._search.nodes
-            return list(self._search_unit(unit, should_stop)), self._search.nodes - before
-
-        for solutions, nodes in self._map(search_unit, self._work_units(should_stop)):
-            self._nodes += nodes
-            yield from solutions
-            yield None
+        for unit in self._work_units(should_stop):
+            yield from self._search_unit(unit, should_stop)
 
     def _best_length(self) -> int:
         """Return the length of the shortest solution of all cores, or `MAX_SOLUTION` + 1."""
@@ -195,17 +147,17 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
 
     def _work_units(self, should_stop: StopCondition) -> Iterator[WorkUnit]:
         for length in range(MAX_LENGTH - MAX_PHASE2):
-            parts = next(parts for limit, parts in _SPLITS if length < limit)
+            parts = next(parts for limit, parts in self._splits if length < limit)
             for view, part in product(range(len(self._views)), range(parts)):
                 moves = self._best_length()
-                if length >= moves or (moves <= MAX_SOLUTION and should_stop(moves, self._nodes)):
+                if length >= moves or (moves <= MAX_SOLUTION and should_stop(moves, self.nodes)):
                     return
                 yield WorkUnit(length, view, part, parts)
 
-    def _search_unit(self, unit: WorkUnit, should_stop: StopCondition) -> Iterator[PhaseSolution]:
-        """Yield the solutions of a unit that are shorter than those of all cores."""
+    def _search_unit(self, unit: WorkUnit, should_stop: StopCondition) -> Iterator[PhaseSolution | None]:
+        """Yield the solutions of a unit that are shorter than all so far, and None now and then."""
         search, view = self._search, self._views[unit.view]
-        pairs: list[Turns] = self._pairs[unit.part :: unit.parts] if unit.parts > 1 else [()]
+        pairs: Sequence[Turns] = turn_prefixes(2)[unit.part :: unit.parts] if unit.parts > 1 else [()]
         for pair in pairs:
             if unit.length >= self._best_length():
                 return
@@ -217,14 +169,44 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
             max_length = self._best_length() - 1 - len(pair)
             search.begin(start, unit.length - len(pair), max_length, MAX_PHASE2, last_face)
             while (result := search.run(NODE_BUDGET)) != DONE:
-                moves = len(pair) + search.solution_length
+                moves, solution = len(pair) + search.solution_length, None
                 if result == FOUND and moves < self._best_length():
                     self._found_lengths[moves] = 1
                     turns = view.to_cube_turns((*pair, *search.path[: search.solution_length]))
-                    yield PhaseSolution(turns, (moves - search.phase2_length, search.phase2_length))
+                    solution = PhaseSolution(turns, (moves - search.phase2_length, search.phase2_length))
+                yield solution
                 if self._best_length() <= MAX_SOLUTION and should_stop(self._best_length(), search.nodes):
                     return
                 search.limit_length(self._best_length() - 1 - len(pair))
+            yield None
+
+
+class ParallelTwoPhaseSearch(TwoPhaseSearch):
+    """The same search on all cores."""
+
+    _splits = ((12, 1), (14, 27), (MAX_LENGTH, 243))  # a part takes hundredths of a second, in plain Python a second
+
+    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
+        super().__init__(state, tables, runtime)
+        self._map, self._nodes = runtime.executor.map, 0
+
+    @property
+    def nodes(self) -> int:
+        """The number of positions searched in all finished units."""
+        return self._nodes
+
+    def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
+        """Yield each shorter solution, at least one, and None now and then."""
+
+        def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
+            before = self._search.nodes
+            found = [solution for solution in self._search_unit(unit, should_stop) if solution]
+            return found, self._search.nodes - before
+
+        for solutions, nodes in self._map(search_unit, self._work_units(should_stop)):
+            self._nodes += nodes
+            yield from solutions
+            yield None
 
 
 MAX_NEAR_MOVES = 6  # three from each end: some thousand positions
@@ -353,7 +335,7 @@ class OptimalSearch:
     def _search_length(self) -> Iterator[tuple[list[Turns], int]]:
         """Yield solutions and positions of each remaining work unit of the current length."""
         length = self.progress.length
-        prefixes = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
+        prefixes = turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE))
         units = [(self._state, length, prefix) for prefix in prefixes[self.progress.done :]]
         for result in self._runtime.map(_unit_search, self._tables, units):
             part = self.progress.done / len(prefixes) if len(prefixes) > 1 else None

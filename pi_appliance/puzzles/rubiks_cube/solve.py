@@ -1,14 +1,11 @@
 """Solve a cube: in two phases, optimally or by table; give hints; generate cubes; build tables.
 
-A 2x2x2 has a table of positions: the order of seven corners * 729 + twists, with the corner DBL
-fixed.
+A 2x2x2 has a table of all positions, with the corner DBL fixed.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import islice, permutations
+from itertools import islice
 from random import Random
 
 from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
@@ -17,13 +14,17 @@ from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, So
 from pi_appliance.puzzles.rubiks_cube.coordinates import (
     CORNERS,
     EDGES,
+    FIXED_CORNER,
+    POCKET_ORDERS,
     POCKET_TURNS,
+    POCKET_TWISTS,
     SOLVED,
     State,
     cube_state,
     facelets_of,
     is_odd,
-    turn_states,
+    pocket_moves,
+    pocket_position,
 )
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.notation import describe_turn, parse
@@ -121,7 +122,7 @@ def _cube_solver(
             return ()
         if tables is None or board.side == 2:
             assert distances is not None
-            return next(_iter_solutions(distances, _position_number(state)))
+            return next(_iter_solutions(distances, pocket_position(state)))
         if may_be_near(state, tables) and (near := find_near_solutions(state, board.side)):
             return turn_names(near[0])
         return next(_FirstSearch(board, tables, runtime, started_at).run().solutions)
@@ -157,8 +158,8 @@ def foretell(board: Board | None, mode: SolveMode, runtime: SearchRuntime = SERI
     wanted = pocket | small | large if board is None else small if board.side == 3 else pocket
     known = set(runtime.cache.names())
     tables = {name: size for name, size in wanted.items() if name not in known}
-    if board is None:  # a checkpoint copies the large table
-        return Footprint(memory=SMALL_MEMORY + 2 * LARGE_SIZE, tables=tables, is_parallel=True)
+    if board is None:
+        return Footprint(memory=SMALL_MEMORY + LARGE_SIZE, tables=tables, is_parallel=True)
     if board.side == 2:
         return Footprint(memory=POCKET_MEMORY, tables=tables, saves=False)
     memory = SMALL_MEMORY + (LARGE_SIZE if LARGE_NAME in known else 0)
@@ -319,28 +320,15 @@ def _place_pieces(state: list[int], first: int, size: int, pieces: Iterable[tupl
 
 
 CACHE_NAME = "rubiks-cube/pocket-2"
-
-
-POCKET_ORDERS, POCKET_TWISTS = 5040, 729
-
-
 POCKET_POSITIONS = POCKET_ORDERS * POCKET_TWISTS
-
-
 GODS_NUMBER = 11
-
-
-FIXED_CORNER = CORNERS.index("DBL")
-
-
-_PLACES = tuple(place for place in range(len(CORNERS)) if place != FIXED_CORNER)
 
 
 def load_distances(runtime: SearchRuntime) -> memoryview:
     """Return the distance of each position, a byte each. Raises `Interrupted`."""
 
     def build() -> dict[str, Buffer]:
-        orders, twists = _move_tables()
+        orders, twists = pocket_moves()
         sizes = POCKET_ORDERS, POCKET_TWISTS, POCKET_TURNS
         return {"distances": build_distance_table(orders, twists, *sizes, runtime, "table of the 2x2x2")}
 
@@ -358,7 +346,7 @@ def distance_table(distances: "memoryview[int]") -> Table:
 def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Return the shortest solutions of a 2x2x2. Raises `Interrupted`."""
     distances = load_distances(runtime)
-    start = _position_number(cube_state(board.facelets, 2))
+    start = pocket_position(cube_state(board.facelets, 2))
     path_counts: dict[int, int] = {}
     count = _count_paths(distances, start, path_counts)
     solutions: Iterator[Solution] = iter(()) if mode is SolveMode.COUNT else _iter_solutions(distances, start)
@@ -373,41 +361,8 @@ def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
     )
 
 
-def _position_number(state: State) -> int:
-    corners = [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
-    order = tuple(_PLACES.index(corners[corner][0]) for corner in _PLACES)
-    twist_at = dict(corners)
-    twist = sum(twist_at[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
-    number: int = _order_numbers()[order] * POCKET_TWISTS + twist
-    return number
-
-
-@lru_cache(maxsize=1)
-def _order_numbers() -> dict[tuple[int, ...], int]:
-    return {order: number for number, order in enumerate(permutations(range(len(_PLACES))))}
-
-
-@lru_cache(maxsize=1)
-def _move_tables() -> "tuple[array[int], array[int]]":
-    numbers = _order_numbers()
-    orders, twists = array("H"), array("H")
-    actions = []
-    for state in turn_states()[:POCKET_TURNS]:
-        pieces = [divmod(state[3 * place], 3) for place in _PLACES]
-        actions.append([(_PLACES.index(place), turn) for place, turn in pieces])
-    for order in numbers:
-        orders.extend(numbers[tuple([action[at][0] for at in order])] for action in actions)
-    for number in range(POCKET_TWISTS):
-        digits = [number // 3**at % 3 for at in range(6)]
-        digits.append(-sum(digits) % 3)
-        for action in actions:
-            moved = zip(action, digits, strict=True)
-            twists.append(sum((turn + digit) % 3 * 3**to for (to, turn), digit in moved if to < 6))
-    return orders, twists
-
-
 def _closer_positions(distances: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
-    orders, twists = _move_tables()
+    orders, twists = pocket_moves()
     order, twist = divmod(position, POCKET_TWISTS)
     for turn in range(POCKET_TURNS):
         other = orders[order * POCKET_TURNS + turn] * POCKET_TWISTS + twists[twist * POCKET_TURNS + turn]
