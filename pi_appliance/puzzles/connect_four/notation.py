@@ -39,40 +39,13 @@ _FRAME = re.compile(r"[\s|]*(\+[-=+\s]*|[-=\s]{3,}|[1-7](\W*[1-7]){6}|[A-Ga-g](\
 _TURN_ROW = re.compile(r"\s*(red|yellow) to move\.?\s*", re.IGNORECASE)
 _MOVES_ROW = re.compile(r"\s*moves:?\s+(\S.*)", re.IGNORECASE)
 _CELL = "R or X is a red disc, Y or O a yellow one, a dot an empty square"
+_END_HELP = "the game ends with the first four"
 
-_Row = tuple[int, str]
+_Row = tuple[int, str]  # its number in the file
 _Cells = list[tuple[int, str]]  # of a row: the column in the file and the mark of each square
 
 
-class Grid(NamedTuple):
-    """A drawn grid: the discs; side to move, and place and text of the moves, if present."""
-
-    rows: Rows
-    turn: Colour | None
-    moves: tuple[int, int, str] | None
-
-
-def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
-    """Parse the numbered rows of a drawing. Raises ConfigError; `shape` says how to write one."""
-    drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
-    if not drawn:
-        raise parse_error(file, rows[0][0], 1, "there is no position here", shape)
-    cells: list[_Cells] = []
-    problems = [problem for row in drawn for problem in _read_row(row, file, cells, shape)]
-    line = drawn[0][0]
-    if not problems and len(drawn) != HEIGHT:
-        problems.append(Problem(file, line, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
-    if not problems:
-        problems += _floating_discs(drawn, cells, file)
-    if problems:
-        raise ConfigError(problems)
-    discs = tuple("".join(mark for _, mark in row) for row in cells)
-    if message := _find_impossible(discs):
-        raise parse_error(file, line, cells[0][0][0], *message)
-    return Grid(discs, _read_turn(rows, discs, file), _find_moves(rows, file))
-
-
-def _read_row(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator[Problem]:
+def _read_row(row: _Row, file: str, cells: list[_Cells]) -> Iterator[Problem]:
     """Append the squares of a row to `cells`; yield the first problem."""
     line, text = row
     squares: _Cells = []
@@ -80,7 +53,7 @@ def _read_row(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator
         if mark in _MARKS:
             squares.append((at, _MARKS[mark]))
         elif mark not in _IGNORED:
-            yield Problem(file, line, at, f"{mark!r} is not part of a grid", _CELL if squares else shape)
+            yield Problem(file, line, at, f"{mark!r} is not part of a grid", _CELL if squares else _POSITION_HELP)
             return
     if len(squares) != WIDTH:
         at = squares[WIDTH][0] if len(squares) > WIDTH else len(text.rstrip())
@@ -104,15 +77,12 @@ def _find_impossible(rows: Rows) -> tuple[str, str] | None:
         return f"there are {red} red and {yellow} yellow discs", hint
     winners = {colour for colour, _ in find_fours(rows)}
     if len(winners) > 1:
-        return "both colours have four in a row", "the game ends with the first four"
+        return "both colours have four in a row", _END_HELP
     for winner in winners:
         if implied_turn(rows) is winner:
-            return (
-                f"{winner} has four in a row, and {winner.other} moved after that",
-                "the game ends with the first four",
-            )
+            return f"{winner} has four in a row, and {winner.other} moved after that", _END_HELP
         if not _possible_last_discs(rows):
-            return f"{winner} has more fours in a row than one last disc can make", "the game ends with the first four"
+            return f"{winner} has more fours in a row than one last disc can make", _END_HELP
     return None
 
 
@@ -133,14 +103,6 @@ def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
                 raise parse_error(file, line, at, message, f"{turn} has fewer discs or has lost")
             turn = colour
     return turn
-
-
-def _find_moves(rows: list[_Row], file: str) -> tuple[int, int, str] | None:
-    matches = [(line, match) for line, text in rows if (match := _MOVES_ROW.fullmatch(text))]
-    if len(matches) > 1:
-        hint = "write the whole game in one row"
-        raise parse_error(file, matches[1][0], 1, f"row {matches[0][0]} already has the moves", hint)
-    return next(((line, match.start(1) + 1, match[1]) for line, match in matches), None)
 
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
@@ -261,17 +223,39 @@ def _looks_like_digits(rows: list[_Row]) -> bool:
     return 2 * sum(mark.isdecimal() for mark in marks) > len(marks)
 
 
-def _parse_drawing(rows: list[tuple[int, str]], reader: _MoveReader) -> Board:
-    grid = parse_grid(rows, reader.file, _POSITION_HELP)
-    board = Board(grid.rows, grid.turn or Colour.RED, first_known=grid.turn is not None)
-    if grid.moves is None:
-        return board
-    line, at, digits = grid.moves
-    game = reader.play_moves(list(reader.read_digits([(line, " " * (at - 1) + digits)])), board.first)
+def _parse_drawing(rows: list[_Row], reader: "_MoveReader") -> Board:
+    """Parse the numbered rows of a drawn grid. Raises ConfigError."""
+    file = reader.file
+    drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
+    if not drawn:
+        raise parse_error(file, rows[0][0], 1, "there is no position here", _POSITION_HELP)
+    cells: list[_Cells] = []
+    problems = [problem for row in drawn for problem in _read_row(row, file, cells)]
+    first = drawn[0][0]
+    if not problems and len(drawn) != HEIGHT:
+        problems.append(Problem(file, first, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
+    if problems := problems or list(_floating_discs(drawn, cells, file)):
+        raise ConfigError(problems)
+    discs = tuple("".join(mark for _, mark in row) for row in cells)
+    if message := _find_impossible(discs):
+        raise parse_error(file, first, cells[0][0][0], *message)
+    turn = _read_turn(rows, discs, file)
+    board = Board(discs, turn or Colour.RED, first_known=turn is not None)
+    moves = [(line, match) for line, text in rows if (match := _MOVES_ROW.fullmatch(text))]
+    if len(moves) > 1:
+        hint = "write the whole game in one row"
+        raise parse_error(file, moves[1][0], 1, f"row {moves[0][0]} already has the moves", hint)
+    return _read_game(board, *moves[0], reader) if moves else board
+
+
+def _read_game(board: Board, line: int, row: re.Match[str], reader: "_MoveReader") -> Board:
+    """Return the board with the moves of a row, which must lead to it."""
+    at = row.start(1)
+    game = reader.play_moves(list(reader.read_digits([(line, " " * at + row[1])])), board.first)
     if not reader.problems and (game.rows, game.turn) != (board.rows, board.turn):
         lone = implied_turn(board.rows) is None
         hint = "remove the moves, or draw the grid they lead to" + (" and who is to move then" if lone else "")
-        reader.add_problem(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", hint)
+        reader.add_problem(line, at + 1, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", hint)
     return game
 
 

@@ -143,15 +143,12 @@ def _ended_result(board: Board, end: End) -> Answer[Solution]:
 
 
 def _columns_table(board: Board, scores: Mapping[int, int]) -> Table:
-    headers = ("Column", "Score", "Played perfectly from there")
     rows: list[tuple[str | int, ...]] = []
     for column, letter in enumerate(LETTERS, 1):
-        name = f"{column} ({letter})"
-        if column in scores:
-            rows.append((name, scores[column], describe_score(scores[column], board.discs, board.turn)))
-        else:
-            rows.append((name, "-", "full"))
-    return Table("The columns", headers, rows)
+        score = scores.get(column)
+        result = ("-", "full") if score is None else (score, describe_score(score, board.discs, board.turn))
+        rows.append((f"{column} ({letter})", *result))
+    return Table("The columns", ("Column", "Score", "Played perfectly from there"), rows)
 
 
 class Solver:

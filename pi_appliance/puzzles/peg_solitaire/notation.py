@@ -25,27 +25,20 @@ STYLE = """\
 def render(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
     """Draw the board with its own pegs or with `pegs`."""
     pegs = board.pegs if pegs is None else pegs
-    holes = set(board.holes)
-    height = max(hole.y for hole in board.holes) + 1
+    marks = {(x, hole.y): PEG if hole in pegs else EMPTY_MARKS[0] for hole, x in _columns(board).items()}
+    # A space would read as a separator.
+    blank = "#" if not board.triangular and looks_spaced(board.holes) else " "
+    width, height = (max(at) + 1 for at in zip(*marks, strict=True))
+    rows = ["".join(marks.get((x, y), blank) for x in range(width)) for y in range(height)]
+    return "\n".join([TRIANGLE_HEADER, *rows] if board.triangular else rows) + "\n"
+
+
+def _columns(board: Board) -> dict[Hole, int]:
+    """Return the column of each hole in a drawing; on triangles, a hole has two columns."""
     if not board.triangular:
-        width = max(hole.x for hole in board.holes) + 1
-        blank = "#" if looks_spaced(holes) else " "  # a space would read as a separator
-        rows = ([Hole(x, y) for x in range(width)] for y in range(height))
-        return "".join("".join(_mark_at(at, holes, pegs, blank) for at in row) + "\n" for row in rows)
-    # Rows are shifted by half a hole: two columns per hole.
-    left, right = (bound(2 * x - y for x, y in board.holes) for bound in (min, max))
-    drawn = ["triangle\n"]
-    for y in range(height):
-        marks = (
-            _mark_at(Hole((column + y) // 2, y), holes, pegs) if (column + y) % 2 == 0 else " "
-            for column in range(left, right + 1)
-        )
-        drawn.append("".join(marks) + "\n")
-    return "".join(drawn)
-
-
-def _mark_at(at: Hole, holes: AbstractSet[Hole], pegs: AbstractSet[Hole], blank: str = " ") -> str:
-    return "X" if at in pegs else "O" if at in holes else blank
+        return {hole: hole.x for hole in board.holes}
+    left = min(2 * x - y for x, y in board.holes)
+    return {hole: 2 * hole.x - hole.y - left for hole in board.holes}
 
 
 def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump | None = None) -> str:
@@ -100,14 +93,9 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
 
 
 def _hole_centres(board: Board) -> dict[Hole, tuple[float, float]]:
-    if not board.triangular:
-        return {hole: (hole.x * HOLE_SIZE + HOLE_SIZE, hole.y * HOLE_SIZE + HOLE_SIZE) for hole in board.holes}
-    left = min(2 * x - y for x, y in board.holes)
     # Rows of a triangular grid are sqrt(3/4) apart.
-    return {
-        hole: ((2 * hole.x - hole.y - left) * HOLE_SIZE / 2 + HOLE_SIZE, hole.y * HOLE_SIZE * 0.866 + HOLE_SIZE)
-        for hole in board.holes
-    }
+    width, height = (HOLE_SIZE / 2, HOLE_SIZE * 0.866) if board.triangular else (HOLE_SIZE, HOLE_SIZE)
+    return {hole: (x * width + HOLE_SIZE, hole.y * height + HOLE_SIZE) for hole, x in _columns(board).items()}
 
 
 PEG = "X"

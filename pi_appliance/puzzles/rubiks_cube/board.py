@@ -81,8 +81,12 @@ def describe(board: Board) -> str:
 
 def is_solved(board: Board) -> bool:
     """Return whether each face has one colour."""
-    area = board.side * board.side
-    return all(len(set(board.facelets[at : at + area])) == 1 for at in range(0, 6 * area, area))
+    return not _mixed_faces(board.facelets)
+
+
+def _mixed_faces(facelets: str) -> list[str]:
+    area = len(facelets) // 6
+    return [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]
 
 
 # The direction of each face, and the directions right and down on the unfolded net.
@@ -196,9 +200,7 @@ def check(board: Board, solution: Sequence[str]) -> Validation:
             example = f"write {FACES[0]}, {FACES[0]}2 or {FACES[0]}'"
             return Validation(f"move {number}, {move}: it is not a turn of a face; {example}")
         facelets = apply_turn(facelets, board.side, turn)
-    area = board.side * board.side
-    mixed = [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]
-    if mixed:
+    if mixed := _mixed_faces(facelets):
         faces = f"the face {mixed[0]} has" if len(mixed) == 1 else f"the faces {', '.join(mixed)} have"
         return Validation(f"{faces} more than one colour after {pluralize(len(solution), 'move')}")
     return Validation()

@@ -300,23 +300,12 @@ def random_state(rng: Random, side: int) -> State:
     if side == 3 and is_odd(corner_places) != is_odd(edge_places):
         edge_places[:2] = reversed(edge_places[:2])
     state = list(SOLVED)
-    twists = _random_orientations(rng, 3, len(corners))
-    _place_pieces(state, 0, 3, zip(corners, corner_places, twists, strict=True))
-    flips = _random_orientations(rng, 2, len(edges))
-    _place_pieces(state, 3 * len(CORNERS), 2, zip(edges, edge_places, flips, strict=True))
+    for first, size, homes, places in ((0, 3, corners, corner_places), (3 * len(CORNERS), 2, edges, edge_places)):
+        turns = [rng.randrange(size) for _ in homes]
+        for home, place, turn in zip(homes, places, [*turns[:-1], -sum(turns[:-1]) % size], strict=False):
+            for sticker in range(size):
+                state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
     return tuple(state)
-
-
-def _random_orientations(rng: Random, base: int, count: int) -> list[int]:
-    turns = [rng.randrange(base) for _ in range(count)]
-    return [*turns[:-1], -sum(turns[:-1]) % base] if turns else []
-
-
-def _place_pieces(state: list[int], first: int, size: int, pieces: Iterable[tuple[int, int, int]]) -> None:
-    """Place pieces (home, place, orientation) of `size` stickers, numbered from `first`."""
-    for home, place, turn in pieces:
-        for sticker in range(size):
-            state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
 
 
 CACHE_NAME = "rubiks-cube/pocket-2"
