@@ -74,7 +74,16 @@ class PagodaFunction(NamedTuple):
 
     def weight(self, position: int) -> int:
         """Return the total weight of a position."""
-        return sum(weight for number, weight in enumerate(self.weights) if position >> number & 1)
+        return total_weight(position, self.weights)
+
+    def loss(self, move: Move) -> int:
+        """Return the weight that a move takes away."""
+        return self.weights[move.start] + self.weights[move.over] - self.weights[move.end]
+
+
+def total_weight(position: int, weights: Sequence[int]) -> int:
+    """Return the sum of the weights of all pegs."""
+    return sum(weight for number, weight in enumerate(weights) if position >> number & 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +204,7 @@ def _base_fields(words: Sequence[Sequence[PagodaFunction]]) -> list[int]:
 
 
 def _move_loss(word: Sequence[PagodaFunction], move: Move) -> int:
-    lost = (each.weights[move.start] + each.weights[move.over] - each.weights[move.end] for each in word)
-    return sum(loss << 8 * at for at, loss in enumerate(lost))
+    return sum(each.loss(move) << 8 * at for at, each in enumerate(word))
 
 
 MAX_WORDS = 16  # of eight functions, with their images: more cost more than they save
@@ -234,21 +242,15 @@ def find_pagodas(
 
 def is_valid_pagoda(proof: PagodaFunction, moves: Sequence[Move], targets: Sequence[int]) -> bool:
     """Return whether no move increases the weight and every target has at least `least`."""
-    weights = proof.weights
-    falls = all(weights[start] + weights[over] >= weights[end] for start, over, end in moves)
+    falls = all(proof.loss(move) >= 0 for move in moves)
     return falls and all(proof.weight(target) >= proof.least for target in targets)
 
 
 def _fits_field(proof: PagodaFunction, field: Bitboard, begin: Sequence[int], turns: Sequence[Symmetry]) -> bool:
     most = max(proof.apply_symmetry(turn).weight(position) for turn in turns for position in begin)
     least = sum(min(weight, 0) for weight in proof.weights)
-    weights = proof.weights
-    losses = (weights[start] + weights[over] - weights[end] for start, over, end in field.moves)
-    return (
-        most - proof.least < FIELD_RANGE
-        and least - proof.least >= -FIELD_RANGE
-        and max(losses, default=0) <= FIELD_RANGE
-    )
+    loss = max(map(proof.loss, field.moves), default=0)
+    return most - proof.least < FIELD_RANGE and least - proof.least >= -FIELD_RANGE and loss <= FIELD_RANGE
 
 
 def _play_random_game(field: Bitboard, position: int, game: kernel.Game, random: Random) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard
+from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard, total_weight
 from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
 from pi_appliance.puzzles.peg_solitaire.count import (
     CLASS_MEMORY,
@@ -50,7 +50,7 @@ def beam_search(
 ) -> BeamResult:
     """Search for one solution with the `width` lightest positions (by `weights`) of each level."""
     steps = [
-        (triple, pair, _total_weight(triple ^ pair, weights) - _total_weight(pair, weights)) for triple, pair in moves
+        (triple, pair, total_weight(triple ^ pair, weights) - total_weight(pair, weights)) for triple, pair in moves
     ]
     level, tried = {start: 0}, 0
     levels: list[array[int]] = []
@@ -70,10 +70,6 @@ def beam_search(
         tick(tried)
         level = after if len(after) <= width else dict(nsmallest(width, after.items(), key=lambda item: item[1]))
     return BeamResult(None, tried)
-
-
-def _total_weight(bits: int, weights: Sequence[int]) -> int:
-    return sum(weight for number, weight in enumerate(weights) if bits >> number & 1)
 
 
 def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[BitMove]) -> BitSolution:

@@ -40,8 +40,8 @@ _LOADED: WeakKeyDictionary[Cache, dict[str, Tables]] = WeakKeyDictionary()  # re
 def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTables:
     """Return the tables for a search, with the large one if it is cached. Raises `Interrupted`."""
     moves, small = load_small_tables(runtime)
-    large = _load_large_table(runtime) if use_large else None
-    return search_tables(SearchTables, moves, small, memoryview(b"") if large is None else large)
+    large = _load_saved(runtime.cache, LARGE_NAME) if use_large else None
+    return search_tables(SearchTables, moves, small, large[LARGE_NAME] if large else memoryview(b""))
 
 
 def search_tables(
@@ -66,15 +66,12 @@ def turn_lists() -> bytes:
     return b"".join(bytes(turns).ljust(c.TURNS + 1, b"\0") for turns in lists)
 
 
-def _load_large_table(runtime: SearchRuntime) -> memoryview | None:
-    """Return the large table if it is cached; it is verified once."""
-    loaded = _LOADED.setdefault(runtime.cache, {})
-    if LARGE_NAME not in loaded:
-        saved = load_entry(runtime.cache, LARGE_NAME)
-        if saved is None:
-            return None
-        loaded[LARGE_NAME] = {"large": saved.buffers[0]}
-    return loaded[LARGE_NAME]["large"]
+def _load_saved(cache: Cache, name: str) -> Tables | None:
+    """Return the tables of a cache entry by their names; it is read and verified once."""
+    loaded = _LOADED.setdefault(cache, {})
+    if name not in loaded and (saved := load_entry(cache, name)):
+        loaded[name] = dict(zip(saved.values.get("tables", [name]), saved.buffers, strict=True))
+    return loaded.get(name)
 
 
 def turn_masks() -> list[int]:
@@ -116,12 +113,8 @@ def load_small_tables(runtime: SearchRuntime) -> tuple[Tables, list[memoryview]]
 
 def cached_tables(runtime: SearchRuntime, name: str, build: Callable[[], Mapping[str, Buffer]]) -> Tables:
     """Return tables by their names; build and cache them if they are missing."""
-    loaded = _LOADED.setdefault(runtime.cache, {})
-    if name in loaded:
-        return loaded[name]
-    if saved := load_entry(runtime.cache, name):
-        loaded[name] = dict(zip(saved.values["tables"], saved.buffers, strict=True))
-        return loaded[name]
+    if saved := _load_saved(runtime.cache, name):
+        return saved
     if name not in _BUILT:
         _BUILT[name] = {table: memoryview(buffer) for table, buffer in build().items()}
     tables = _BUILT[name]

@@ -69,23 +69,35 @@ class Cache:
         return sorted(self._entries)
 
 
-class SerialExecutor(Executor):
-    """Makes each call in this process, inside the context manager that `around` returns."""
-
-    def __init__(self, around: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
-        self._around = around
+class LazyExecutor(Executor):
+    """An executor whose `map` makes few calls before their results are requested."""
 
     def map(
         self,
         fn: Callable[..., Result],
         *iterables: Iterable[Any],
-        timeout: float | None = None,  # noqa: ARG002
-        chunksize: int = 1,  # noqa: ARG002
+        timeout: float | None = None,  # noqa: ARG002 - the runtime ends a map
+        chunksize: int = 1,  # noqa: ARG002 - items should be large enough
     ) -> Iterator[Result]:
-        """Make each call when its result is requested."""
-        for args in zip(*iterables, strict=False):
+        """Yield the results in order. No call is made before the first `next`."""
+        if len(iterables) == 1:
+            return self._map(fn, iterables[0])
+        return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
+
+    def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
+        raise NotImplementedError
+
+
+class SerialExecutor(LazyExecutor):
+    """Makes each call in this process, inside the context manager that `around` returns."""
+
+    def __init__(self, around: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
+        self._around = around
+
+    def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
+        for item in items:
             with self._around():
-                result = fn(*args)
+                result = function(item)
             yield result
 
 

@@ -11,12 +11,12 @@ import pickle
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
 from itertools import chain, islice
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, NoReturn, TypeVar
 
 from pi_appliance.errors import Refused
+from pi_appliance.puzzles.runtime import LazyExecutor
 
 POLL_INTERVAL = 0.1  # seconds between two checks whether the search must end
 _PREFETCH = 4  # items per worker that may wait for the result of an earlier item
@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 Result = TypeVar("Result")
 
 
-class ForkExecutor(Executor):
+class ForkExecutor(LazyExecutor):
     """Makes each call of `map` in a forked worker, which sees all memory as it is at the fork.
 
     Workers ignore the signals that stop a search, and end with this process. `check` is called
@@ -44,27 +44,20 @@ class ForkExecutor(Executor):
         self._max_workers, self._check, self._initializer = max_workers, check, initializer
         self._wakeup_fds = () if wakeup_fd is None else (wakeup_fd,)
 
-    def map(
-        self,
-        fn: Callable[..., Result],
-        *iterables: Iterable[Any],
-        timeout: float | None = None,  # noqa: ARG002 - `check` ends a map
-        chunksize: int = 1,  # noqa: ARG002 - items should be large enough
-    ) -> Iterator[Result]:
-        """Yield the results in order. Workers are forked at the first `next`. Raises Refused."""
-        if len(iterables) == 1:
-            return self._map(fn, iterables[0])
-        return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
-
     def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
-        # A worker already has the items of a sequence: only their index is sent.
-        get_item = items.__getitem__ if isinstance(items, Sequence) else None
-        remaining: Iterator[Any] = iter(range(len(items))) if isinstance(items, Sequence) else iter(items)
+        """Yield the results in order. Workers are forked at the first `next`. Raises Refused."""
+        if isinstance(items, Sequence):  # a worker has the items already: only their index is sent
+            all_items, call, items = items, function, range(len(items))
+
+            def function(at: int) -> Result:
+                return call(all_items[at])
+
+        remaining = iter(items)
         first_items = list(islice(remaining, self._max_workers))
         workers: list[_Worker] = []
         try:
             for _ in first_items:
-                workers.append(_Worker(function, get_item, self._initializer))  # noqa: PERF401 - kill the started ones
+                workers.append(_Worker(function, self._initializer))  # noqa: PERF401 - kill the started ones
             yield from self._results(workers, chain(first_items, remaining))
         finally:
             for worker in workers:
@@ -101,9 +94,7 @@ class ForkExecutor(Executor):
 
 
 class _Worker:
-    def __init__(
-        self, function: Callable[[Any], Any], get_item: Callable[[int], Any] | None, initializer: Callable[[], None]
-    ) -> None:
+    def __init__(self, function: Callable[[Any], Any], initializer: Callable[[], None]) -> None:
         self._parent = os.getpid()
         try:
             self.connection, child_connection = Pipe()
@@ -114,7 +105,7 @@ class _Worker:
         try:
             self._pid = os.fork()
             if not self._pid:
-                _run_worker(self._parent, old_mask, child_connection, function, get_item, initializer)
+                _run_worker(self._parent, old_mask, child_connection, function, initializer)
         except OSError as error:
             self.connection.close()
             raise _refuse(error) from None
@@ -169,7 +160,6 @@ def _run_worker(
     old_mask: Iterable[int],
     connection: Connection,
     function: Callable[[Any], Any],
-    get_item: Callable[[int], Any] | None,
     initializer: Callable[[], None],
 ) -> NoReturn:
     status = 1
@@ -182,7 +172,7 @@ def _run_worker(
         initializer()
         while os.getppid() == parent:
             item = pickle.loads(connection.recv_bytes())  # noqa: S301 - written by the parent
-            connection.send_bytes(pickle_result(function, item if get_item is None else get_item(item)))
+            connection.send_bytes(pickle_result(function, item))
     except (EOFError, OSError):
         status = 0
     finally:
