@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from pi_appliance import web
 from pi_appliance.access.api import SCHEMAS as ACCESS_SCHEMAS
 from pi_appliance.access.api import AccessServices
-from pi_appliance.access.authenticator import AccessDaemon
+from pi_appliance.access.authenticator import AccessDaemon, Authenticator
 from pi_appliance.access.pages import AccessPages
 from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.cluster.api import SCHEMAS as CLUSTER_SCHEMAS
@@ -90,7 +90,9 @@ SCHEMAS: Mapping[str, Schema] = {
 """The schemas of all results, by their names."""
 
 
-def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -> list[Operation]:
+def operations(
+    services: MusicServices, changes: PlayerEvents, covers: Covers, authenticator: Authenticator
+) -> list[Operation]:
     """Return every operation of the API."""
     return [
         state_operation(services),
@@ -98,7 +100,7 @@ def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -
             method="GET",
             path="/openapi.json",
             summary="Return this table as an OpenAPI document.",
-            handler=lambda _: _document(operations(services, changes, covers)),
+            handler=lambda _: _document(operations(services, changes, covers, authenticator), authenticator),
             result="Document",
         ),
         changes.operation(),
@@ -107,8 +109,8 @@ def operations(services: MusicServices, changes: PlayerEvents, covers: Covers) -
     ]
 
 
-async def _document(operations: Sequence[Operation]) -> object:
-    return openapi.document(operations, SCHEMAS)
+async def _document(operations: Sequence[Operation], authenticator: Authenticator) -> object:
+    return openapi.document(operations, SCHEMAS, has_password=authenticator.has_password)
 
 
 _STATUSES: dict[type[ApplianceError], int] = {
@@ -160,7 +162,7 @@ def build(
     )
     covers = Covers(lambda: daemon.hub, changes)
     jobs = JobPages(services, pages)
-    every = operations(services, changes, covers)
+    every = operations(services, changes, covers, daemon.authenticator)
 
     def respond(request: Request, status: int, message: str, headers: dict[str, str]) -> Response:
         if request.url.path.startswith("/api/"):

@@ -18,16 +18,25 @@ _OWN_SCHEMAS: Mapping[str, Schema] = {
 _ERROR_RESPONSES = {
     "400": "An argument is unknown, wrong or missing.",
     "401": "Sign in, or send the password.",
+    "403": "The request came from another web site, or the role of the device does not allow it.",
     "404": "There is nothing with that name.",
     "409": "The player or the job refuses it, the player does not have this capability, or it is not configured.",
+    "408": "The body came too slowly.",
     "413": "The body is too long.",
+    "421": "The request names another machine.",
     "422": "The arguments do not fit together, or one names nothing that is possible.",
+    "429": "There were too many wrong passwords. Retry-After says how many seconds to wait.",
+    "502": "The request was sent to a player or server that did not answer. Perhaps it was done.",
     "503": "The player cannot be reached, or a disk cannot be written. Nothing was done.",
+    "504": "It took too long.",
 }
 
 
-def document(operations: Sequence[Operation], schemas: Mapping[str, Schema]) -> dict[str, Any]:
-    """Return the OpenAPI document of `operations`, whose results have `schemas`."""
+def document(operations: Sequence[Operation], schemas: Mapping[str, Schema], *, has_password: bool) -> dict[str, Any]:
+    """Return the OpenAPI document of `operations`, whose results have `schemas`.
+
+    Without a password, requests need no sign-in.
+    """
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(plain_path(operation.path), {})[operation.method.lower()] = _describe(operation)
@@ -40,7 +49,7 @@ def document(operations: Sequence[Operation], schemas: Mapping[str, Schema]) -> 
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": BASE}],
-        "security": [{"password": []}, {}],
+        "security": [{"password": []}] if has_password else [{"password": []}, {}],
         "paths": paths,
         "components": {
             "schemas": {**_OWN_SCHEMAS, **schemas},

@@ -46,8 +46,9 @@ def document(folder: Path) -> tuple[Any, list[Any]]:
     with Appliance.open(configuration(folder)) as appliance:
         daemon = FakeDaemon(appliance, ListMusic(ListPlayer()), ChildRuns(appliance.config.path))
         changes = PlayerEvents(daemon, lambda: 0.0)
-        endpoints = operations(MusicServices(daemon, clock.now), changes, Covers(lambda: daemon.hub, changes))
-        return openapi.document(endpoints, SCHEMAS), endpoints
+        covers = Covers(lambda: daemon.hub, changes)
+        endpoints = operations(MusicServices(daemon, clock.now), changes, covers, daemon.authenticator)
+        return openapi.document(endpoints, SCHEMAS, has_password=False), endpoints
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,12 @@ def test_the_document_is_valid(api_document: Any) -> None:
 
 def test_the_document_is_served(appliance: ServedAppliance, api_document: Any) -> None:
     assert appliance.ask("/api/v1/openapi.json").json == api_document
+
+
+def test_the_document_asks_for_the_password_if_there_is_one(locked: ServedAppliance, api_document: Any) -> None:
+    authorized = locked.ask("/api/v1/openapi.json", Authorization="Bearer open sesame").json
+    assert authorized["security"] == [{"password": []}]
+    assert api_document["security"] == [{"password": []}, {}]
 
 
 def test_every_route_is_documented(appliance: ServedAppliance, api_document: Any) -> None:
