@@ -4,6 +4,7 @@ import os
 import random
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -16,7 +17,8 @@ from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, PhaseSearch
 from pi_appliance.puzzles.rubiks_cube.search import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, load_entry
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, load_entry, save_entry
+from pi_appliance.puzzles.runtime.local import open_runtime
 from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = pytest.mark.skipif(
@@ -124,6 +126,24 @@ def test_an_interrupted_large_table_continues() -> None:
         assert load_entry(runtime.cache, t.LARGE_STATE_NAME) is not None
         results.append(caught.value.partial_result.partition(";")[0])
     assert results == [f"the large table is complete to a distance of {level}" for level in (0, 1, 2)]
+
+
+@pytest.mark.slow
+def test_the_checkpoint_of_all_cores_is_whole(tmp_path: Path) -> None:
+    def stop_at_first_rows(_part: float | None, note: str) -> None:
+        if "lists" in note:
+            raise Interrupted("enough")
+
+    with open_runtime(tmp_path, stop_at_first_rows, cores=2) as runtime:
+        t.load_small_tables(runtime)
+        pattern = bytes(range(13)) * (t.LARGE_SIZE // 13 + 1)  # distances, which the lists of turns replace
+        state = {"counts": [0] * 13, "depth": 12, "row": 0}
+        save_entry(runtime.cache, t.LARGE_STATE_NAME, state, [memoryview(pattern)[: t.LARGE_SIZE]])
+        with pytest.raises(Interrupted):
+            t.build_large_table(runtime)
+        saved = load_entry(runtime.cache, t.LARGE_STATE_NAME)
+    assert saved is not None, "no worker wrote into the table while it was saved"
+    assert saved.values["row"] > 0
 
 
 @pytest.mark.slow
