@@ -54,6 +54,9 @@ class Tree:
         return Problem(self.file, *place, wrong, right)
 
 
+_TOO_DEEP = ("not YAML: too many brackets", "close each of them")
+
+
 def parse_yaml(text: str, file: str) -> Tree:
     """Parse `text` and collect duplicate keys in `Tree.problems`. Raises ConfigError."""
     tree = Tree(file)
@@ -63,12 +66,12 @@ def parse_yaml(text: str, file: str) -> Tree:
     except _InvalidYaml as invalid:
         raise ConfigError([Problem(file, *_place(invalid.mark), invalid.wrong, invalid.right)]) from None
     except RecursionError:
-        raise ConfigError([Problem(file, 1, 1, "not YAML: too many brackets", "close each of them")]) from None
+        raise ConfigError([Problem(file, 1, 1, *_TOO_DEEP)]) from None
     except yaml.MarkedYAMLError as error:
         reason = (error.problem or "this is not YAML").strip()
-        raise ConfigError(
-            [Problem(file, *_place(error.problem_mark), f"not YAML: {reason}", _advice(reason))]
-        ) from None
+        # libyaml has a limit of its own from 0.2.6 on.
+        words = _TOO_DEEP if "nesting depth" in reason else (f"not YAML: {reason}", _advice(reason))
+        raise ConfigError([Problem(file, *_place(error.problem_mark), *words)]) from None
     except yaml.reader.ReaderError as error:
         line, column = _line_and_column(text, error.position)
         point = (
