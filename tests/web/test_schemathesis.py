@@ -81,10 +81,12 @@ def test_a_running_daemon_keeps_what_its_document_promises(tmp_path: Path) -> No
         with up(installation) as daemon:
             excluded = [word for path in UNSAFE for word in ("--exclude-path", path)]
             sign_in = ("--header", f"Authorization: Bearer {SECRET}")
-            check(tmp_path, daemon.page, STRICT_OPTIONS, DAEMON_SECONDS, *sign_in, *excluded)
-            assert "Traceback" not in daemon.said
-            daemon.hears(signal.SIGTERM)  # it then ends its runs; a kill leaves them
-            daemon.status()
+            try:
+                check(tmp_path, daemon.page, STRICT_OPTIONS, DAEMON_SECONDS, *sign_in, *excluded)
+                assert "Traceback" not in daemon.said
+            finally:
+                daemon.hears(signal.SIGTERM)  # it then ends its runs; a kill leaves them
+                daemon.status()
 
 
 def check(folder: Path, origin: str, settings: Path, seconds: int, *options: str) -> None:

@@ -302,7 +302,8 @@ def random_state(rng: Random, side: int) -> State:
     state = list(SOLVED)
     for first, size, homes, places in ((0, 3, corners, corner_places), (3 * len(CORNERS), 2, edges, edge_places)):
         turns = [rng.randrange(size) for _ in homes]
-        for home, place, turn in zip(homes, places, [*turns[:-1], -sum(turns[:-1]) % size], strict=False):
+        turns[-1:] = [-sum(turns[:-1]) % size for _ in turns[-1:]]  # the last follows from the others, if there is one
+        for home, place, turn in zip(homes, places, turns, strict=True):
             for sticker in range(size):
                 state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
     return tuple(state)

@@ -12,6 +12,7 @@ import secrets
 import struct
 import time
 import zlib
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -69,7 +70,7 @@ class Cache:
         return sorted(self._entries)
 
 
-class LazyExecutor(Executor):
+class LazyExecutor(Executor, ABC):
     """An executor whose `map` makes few calls before their results are requested."""
 
     def map(
@@ -84,8 +85,9 @@ class LazyExecutor(Executor):
             return self._map(fn, iterables[0])
         return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
 
+    @abstractmethod
     def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
-        raise NotImplementedError
+        """Yield the results of one item each, in order."""
 
 
 class SerialExecutor(LazyExecutor):
