@@ -31,8 +31,6 @@ MODULES = {
         "pi_appliance.music.operations",
         "pi_appliance.music.operations_library",
         "pi_appliance.music.alarms.operations",
-        "pi_appliance.music.stations.operations",
-        "pi_appliance.music.usb.operations",
     ),
 }
 """The modules that define `OPERATIONS`, by the first word of their commands."""

@@ -38,7 +38,7 @@ GRAMMAR = {"scheduling.schedule", "scheduling.instants", "scheduling.explanation
 
 PURE = {
     "config.units",
-    "music.alarms.chime",
+    "music.alarms.fade",
     "music.model",
     "posting.lines",
     "posting.x_text",

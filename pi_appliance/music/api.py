@@ -19,17 +19,15 @@ from pi_appliance.music.model import (
     Mode,
     Output,
     PlayerState,
-    QueuePosition,
     ReplayGainMode,
     Track,
     TrackRating,
-    Uri,
     output_values,
     track_values,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import Music, MusicServices, music_values, remember_partition
-from pi_appliance.music.stations.service import require_public_host
+from pi_appliance.music.streams import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.visitor import VISITOR, owner_text
 
@@ -151,15 +149,6 @@ async def capabilities(services: MusicServices, _: Values) -> Any:
 async def play(services: MusicServices, values: Values) -> Any:
     """Resume, or play a track of the queue."""
     return await (_play_position if values["id"] is None else _play_id)(services, values)
-
-
-async def play_station(services: MusicServices, values: Values) -> object:
-    """Play a station in place of the queue."""
-    stations, check_host = services.stations, partial(check_address, services)
-    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name, check_host))
-    player = await services.daemon.hub.player()
-    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
-    return visible_music(services.daemon.hub, await player.state())
 
 
 async def _play(player: Player, values: Values) -> None:

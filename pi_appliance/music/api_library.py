@@ -1,4 +1,4 @@
-"""Handlers of the operations on the queue, the library and the playlists."""
+"""Handlers of the operations on the queue, the library, playlists, stations and USB drives."""
 
 import asyncio
 import base64
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pi_appliance.errors import InvalidOption, Refused, suggest
+from pi_appliance.errors import ApplianceError, InvalidOption, Refused, suggest
 from pi_appliance.music import model
 from pi_appliance.music.api import check_address, find_track, player_command, player_of, track_at, visible_music
 from pi_appliance.music.model import (
@@ -18,6 +18,7 @@ from pi_appliance.music.model import (
     QueuePosition,
     SavedPlaylist,
     Source,
+    Station,
     TrackRating,
     Uri,
     entry_values,
@@ -27,7 +28,9 @@ from pi_appliance.music.model import (
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import MusicServices
-from pi_appliance.music.stations.service import Stations, resolve_source
+from pi_appliance.music.stations import Stations, resolve_source
+from pi_appliance.music.usb.drives import UsbDrive, count_tracks
+from pi_appliance.music.usb.mounts import UsbNotConfigured
 from pi_appliance.operations import Values
 from pi_appliance.system.http import is_web_address
 
@@ -318,3 +321,98 @@ async def delete_playlist(services: MusicServices, values: Values) -> Any:
 async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> Any:
     page = await (await player_of(services)).list_playlist(name, start, count)
     return page_values(page, entry_values)
+
+
+# Stations
+
+_STATION_FIELDS = [each.name for each in dataclasses.fields(Station)]
+
+
+async def list_stations(services: MusicServices, values: Values) -> object:
+    """Return the stations with their origin."""
+    start, count = values["start"], values["count"]
+    views = await asyncio.to_thread(services.stations.views)
+    return [
+        {**dataclasses.asdict(each.station), "custom": each.custom, "overrides": each.overrides}
+        for each in views[start : start + count]
+    ]
+
+
+async def list_removed(services: MusicServices, _: Values) -> object:
+    """Return the stations of the owner's file that can be restored."""
+    return [dataclasses.asdict(each) for each in await asyncio.to_thread(services.stations.removed)]
+
+
+async def add_station(services: MusicServices, values: Values) -> object:
+    """Add a custom station."""
+    station = Station(**{name: values[name] or "" for name in _STATION_FIELDS})
+    check_host = partial(check_address, services)
+    await asyncio.to_thread(check_host, station.url)
+    add = partial(services.stations.add, check=values["check"], check_address=check_host)
+    return dataclasses.asdict(await asyncio.to_thread(add, station))
+
+
+async def edit_station(services: MusicServices, values: Values) -> object:
+    """Change the given fields of a station."""
+    changes = {name: values[name] for name in _STATION_FIELDS if values[name] is not None}
+    stations, name = services.stations, values["station"]
+    current = await asyncio.to_thread(stations.get, name)
+    station = dataclasses.replace(current, **changes)
+    check_host = partial(check_address, services)
+    if station.url != current.url:
+        await asyncio.to_thread(check_host, station.url)
+    edit = partial(stations.edit, check=values["check"], check_address=check_host)
+    return dataclasses.asdict(await asyncio.to_thread(edit, name, station))
+
+
+async def remove_station(services: MusicServices, values: Values) -> object:
+    """Remove or hide a station."""
+    await asyncio.to_thread(services.stations.remove, values["station"])
+    return {"removed": values["station"]}
+
+
+async def restore_station(services: MusicServices, values: Values) -> object:
+    """Restore a station of the owner's file."""
+    return dataclasses.asdict(await asyncio.to_thread(services.stations.restore, values["station"]))
+
+
+async def play_station(services: MusicServices, values: Values) -> object:
+    """Play a station in place of the queue."""
+    stations, check_host = services.stations, partial(check_address, services)
+    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name, check_host))
+    player = await player_of(services)
+    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
+    return visible_music(services.daemon.hub, await player.state())
+
+
+# USB drives
+
+
+async def list_drives(services: MusicServices, _: Values) -> object:
+    """Return every USB drive, also those not mounted with tracks in the library."""
+    with _refuse_without_folder():
+        drives = services.daemon.usb_drives.all()
+    return [dataclasses.asdict(await _with_tracks(services, each)) for each in drives]
+
+
+async def eject_drive(services: MusicServices, values: Values) -> object:
+    """Eject a USB drive and return its state."""
+    with _refuse_without_folder():
+        return dataclasses.asdict(await services.daemon.usb_drives.eject(values["name"]))
+
+
+@contextlib.contextmanager
+def _refuse_without_folder() -> Iterator[None]:
+    """Turn UsbNotConfigured into Refused, because trying again later would not help."""
+    try:
+        yield
+    except UsbNotConfigured as error:
+        raise Refused(str(error)) from None
+
+
+async def _with_tracks(services: MusicServices, drive: UsbDrive) -> UsbDrive:
+    if drive.tracks is None:
+        with contextlib.suppress(ApplianceError):  # without a player the number is unknown
+            tracks = await count_tracks(await services.daemon.hub.player(), drive.uri)
+            return dataclasses.replace(drive, tracks=tracks)
+    return drive

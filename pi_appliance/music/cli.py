@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import dataclasses
-import importlib
 import inspect
 import json
 import os
@@ -23,27 +22,18 @@ from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music import text
 from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, player_values
 from pi_appliance.music.operations_library import OPERATIONS
 from pi_appliance.music.player import Player
-from pi_appliance.music.stations import operations as stations
+from pi_appliance.music.usb import mounts
 from pi_appliance.system.clock import Backoff
 
 _POLL_INTERVAL = 0.2  # seconds
 
 
-class _MusicGroup(click.Group):
-    """A group that imports the commands about USB drives only when they are used."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "usb":
-            importlib.import_module("pi_appliance.music.usb.cli")
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group("music", cls=_MusicGroup)
+@click.group("music")
 def command() -> None:
     """Show what plays, control the player, fill the queue."""
 
@@ -58,9 +48,9 @@ def music_command(name: str, short_help: str) -> Callable[[Callable[..., None]],
     return decorate
 
 
-def _request(config: Path, method: str, path: str, **arguments: object) -> Any:
+def _request(config: Path | None, method: str, path: str, **arguments: object) -> Any:
     operation = next(each for each in OPERATIONS if (each.method, each.path) == (method, path))
-    return run_operation(operation, operation.parse(arguments), str(config))
+    return run_operation(operation, operation.parse(arguments), str(config) if config else None)
 
 
 @music_command("update", "Scan the library for new, changed and deleted files.")
@@ -148,7 +138,7 @@ def card(config: Path, name: str, requested: bool, as_json: bool) -> None:  # no
 
 def complete_station(prefix: str) -> list[str]:
     """Return the stations whose names start with `prefix`, for the completion of a shell."""
-    listed = run_operation(stations.OPERATIONS[0], {"start": 0, "count": 5000}, None)
+    listed = _request(None, "GET", "/stations")
     names = [each["name"] for each in listed] if isinstance(listed, list) else []
     return [name for name in names if name.casefold().startswith(prefix.casefold())]
 
@@ -336,3 +326,83 @@ def watch(config: Path, as_json: bool) -> None:
         pass
     finally:
         view.close()
+
+
+_USB_STATUSES = """
+
+\b
+Exit status:
+  0   done, or nothing to do
+  1   refused; the message says why
+  2   wrong use, an unknown name, or a wrong configuration
+  75  no folder of USB drives is configured
+"""
+
+
+@command.group("usb", short_help="USB drives with music.")
+def usb() -> None:
+    """Manage USB drives with music."""
+
+
+def _usb_command(name: str, short_help: str) -> Callable[[Callable[..., None]], click.Command]:
+    def decorate(function: Callable[..., None]) -> click.Command:
+        description = inspect.cleandoc(function.__doc__ or "") + _USB_STATUSES
+        return usb.command(name, help=description, short_help=short_help)(config_option(function))
+
+    return decorate
+
+
+@_usb_command("forget", "Forget a USB drive that is not mounted.")
+@click.argument("name")
+def forget(name: str, config: Path) -> None:
+    """Forget the drive NAME: its tracks disappear with the next update of the library.
+
+    Needs root.
+    """
+    mounts.unregister(name, _mount_dir(config), _paths())
+    click.echo(f"{name} is forgotten; its tracks disappear with the next update of the library")
+
+
+@_usb_command("attach", "Mount a USB drive (for systemd).")
+@click.argument("device")
+def attach(device: str, config: Path) -> None:
+    """Mount DEVICE, such as sda1, read-only, and link it into the music folder.
+
+    Needs root; udev starts it.
+    """
+    try:
+        name = mounts.attach(device, _mount_dir(config), _paths())
+    except (mounts.Ignored, Unavailable) as error:
+        click.echo(str(error))  # not an error of the unit
+    else:
+        click.echo(f"{device} is mounted as {name}")
+
+
+@_usb_command("detach", "Unmount a USB drive (for systemd).")
+@click.argument("device")
+def detach(device: str, config: Path) -> None:
+    """Unmount DEVICE, such as sda1, even if it was unplugged already. Needs root."""
+    settings = load_config(config).usb
+    for name in mounts.detach(device, settings.mount_dir if settings else None, _paths()):
+        click.echo(f"{name} is unmounted")
+
+
+@_usb_command("cleanup", "Handle a request to unmount (for systemd).")
+def cleanup(config: Path) -> None:
+    """Unmount the drive that the page asked for, and mark missing drives as unmounted.
+
+    Needs root.
+    """
+    settings = load_config(config).usb
+    for name in mounts.cleanup(settings.mount_dir, _paths()) if settings else ():
+        click.echo(f"{name} is unmounted")
+
+
+def _mount_dir(config: Path) -> Path:
+    return mounts.require_usb(load_config(config).usb).mount_dir
+
+
+def _paths() -> mounts.Paths:
+    if os.geteuid() != 0:
+        raise Refused("this command needs root; run it with sudo")
+    return mounts.Paths.from_environment(os.environ)

@@ -1,4 +1,4 @@
-"""The operations on the queue, the library and the playlists."""
+"""The operations on the queue, and on its sources: library, playlists, stations and USB drives."""
 
 import re
 from collections.abc import Sequence
@@ -372,4 +372,129 @@ _PLAYLISTS: Sequence[Operation] = (
     ),
 )
 
-OPERATIONS: Sequence[Operation] = (*_QUEUE, *_LIBRARY, *_PLAYLISTS)
+_STATION = text("station", "the name of the station; case does not matter", 200, required=True, positional=True)
+_DETAILS = (text("genre", "the genre", 200), text("country", "the country", 200))
+_CHECK = boolean("check", "whether the address must answer first", default=True)
+_URL_HELP = "the address of the stream, or of a playlist file (.m3u, .m3u8, .pls)"
+_EXAMPLE = {"name": "Groove", "url": "http://radio.example/groove", "genre": "Jazz", "check": False}
+
+_STATIONS: Sequence[Operation] = (
+    Operation(
+        command="music stations list",
+        method="GET",
+        path="/stations",
+        role=Role.GUEST,
+        summary="List the web radio stations, custom ones first.",
+        handler=f"{_API}:list_stations",
+        arguments=(
+            START,
+            replace(COUNT, default=_MAX_COUNT),
+        ),
+        result="Stations",
+        show=f"{_TEXT}:stations",
+    ),
+    Operation(
+        command="music stations removed",
+        method="GET",
+        path="/stations/removed",
+        role=Role.CONTROL,
+        summary="List the stations of your file that were removed or edited.",
+        handler=f"{_API}:list_removed",
+        result="RemovedStations",
+        show=f"{_TEXT}:removed_stations",
+    ),
+    Operation(
+        command="music stations add",
+        path="/stations",
+        role=Role.CONTROL,
+        summary="Add a station.",
+        details="It is stored in the state folder. Your own file of stations stays as it is.",
+        handler=f"{_API}:add_station",
+        arguments=(
+            text("name", "its name", 200, required=True, positional=True),
+            text("url", _URL_HELP, 2000, required=True, positional=True),
+            *_DETAILS,
+            _CHECK,
+        ),
+        result="Station",
+        done="added {name}",
+        status=201,
+        example={**_EXAMPLE, "name": "Radio X"},
+    ),
+    Operation(
+        command="music stations edit",
+        method="PATCH",
+        path="/stations/{station}",
+        role=Role.CONTROL,
+        summary="Change a station.",
+        details="Omitted arguments stay unchanged. A station of your file is overridden by a custom one.",
+        handler=f"{_API}:edit_station",
+        arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), *_DETAILS, _CHECK),
+        groups=(Group(("name", "url", *(each.name for each in _DETAILS)), exclusive=False),),
+        result="Station",
+        done="changed {name}",
+        example={"station": "Groove", "genre": "Soul", "check": False},
+    ),
+    Operation(
+        command="music stations remove",
+        method="DELETE",
+        path="/stations/{station}",
+        role=Role.CONTROL,
+        summary="Remove a station. One of your file is hidden.",
+        handler=f"{_API}:remove_station",
+        arguments=(_STATION,),
+        result="Removed",
+        done="removed {removed}",
+        example={"station": "Groove"},
+    ),
+    Operation(
+        command="music stations restore",
+        path="/stations/{station}/restore",
+        role=Role.CONTROL,
+        summary="Restore a station of your file that was removed or edited.",
+        handler=f"{_API}:restore_station",
+        arguments=(_STATION,),
+        result="Station",
+        done="restored {name}",
+        example={"station": "Quiet"},
+    ),
+    Operation(
+        command="music play-station",
+        path="/player/play-station",
+        role=Role.CONTROL,
+        summary="Play a station in place of the queue.",
+        details="A part of its name is enough if no other station has it.",
+        handler=f"{_API}:play_station",
+        arguments=(_STATION,),
+        show=f"{_TEXT}:player_line",
+        answer="starting {station} …",
+        example={"station": "Groove"},
+    ),
+)
+
+_USB_DRIVES: Sequence[Operation] = (
+    Operation(
+        command="music usb list",
+        method="GET",
+        path="/usb",
+        role=Role.CONTROL,
+        summary="List the USB drives: mounted or not, their size, and how many tracks the player knows.",
+        handler=f"{_API}:list_drives",
+        result="UsbDrives",
+        show=f"{_TEXT}:usb_drives",
+    ),
+    Operation(
+        command="music usb eject",
+        path="/usb/{name}/eject",
+        role=Role.CONTROL,
+        summary="Eject a USB drive, so that it can be unplugged.",
+        details="Playback from the drive stops. Its tracks stay in the library.",
+        handler=f"{_API}:eject_drive",
+        arguments=(text("name", "the name of the drive", 200, required=True, positional=True),),
+        result="UsbDrive",
+        done="{name} can be unplugged",
+        example={"name": "MUSIC"},
+    ),
+)
+
+OPERATIONS: Sequence[Operation] = (*_QUEUE, *_LIBRARY, *_PLAYLISTS, *_STATIONS, *_USB_DRIVES)

@@ -15,7 +15,7 @@ from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
 from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
-from pi_appliance.music.music_folder import MusicFolder, find_music_folder
+from pi_appliance.music.mpd.player import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.music.usb.drives import UsbDrive

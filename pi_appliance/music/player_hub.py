@@ -9,7 +9,6 @@ and at once on demand.
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -34,8 +33,7 @@ from pi_appliance.music.model import (
 )
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
-from pi_appliance.music.stations.service import Stations
-from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.music.stations import Stations, stations_of
 from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.backup import LazyStore
 from pi_appliance.system import files
@@ -108,17 +106,7 @@ class MusicServices(Services):
     @property
     def stations(self) -> Stations:
         """The web radio stations of the current configuration."""
-        return stations_of(self.daemon.appliance)
-
-
-def stations_of(appliance: Appliance) -> Stations:
-    """Return the web radio stations of the configuration."""
-    return _stations(appliance.config.stations, appliance.config.state_dir)
-
-
-@functools.lru_cache(maxsize=2)  # it keeps the content of the files, and reads them again when they change
-def _stations(file: Path | None, state_dir: Path) -> Stations:
-    return Stations(file, state_dir)
+        return stations_of(self.daemon.appliance.config)
 
 
 class Subscription:

@@ -14,7 +14,7 @@ from pi_appliance.config.model import Config, Radio
 from pi_appliance.config.units import format_duration
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain, UnknownName
 from pi_appliance.music import model
-from pi_appliance.music.alarms.context import KIND, RINGING, action_of, phase_of
+from pi_appliance.music.alarms.music_job import KIND, RINGING, action_of, phase_of
 from pi_appliance.music.limited_player import PlayerPolicy, VolumeLimiter
 from pi_appliance.music.model import (
     CONNECTION,
@@ -31,7 +31,7 @@ from pi_appliance.music.model import (
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub, Subscription
 from pi_appliance.music.resume import PlaybackResumer
-from pi_appliance.music.stations.service import Stations, resolve_source
+from pi_appliance.music.stations import resolve_source, stations_of
 from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.queues import RunRequestStore
@@ -373,7 +373,7 @@ def fallback_sources(config: Config) -> list[Source]:
     It may wait for the network: call it in a thread.
     """
     sources: list[Source] = []
-    station_service = Stations(config.stations, config.state_dir)
+    station_service = stations_of(config)
     try:
         stations = station_service.all()
     except ConfigError as error:

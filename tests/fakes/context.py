@@ -13,7 +13,7 @@ from typing import IO
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.jobs import reports
 from pi_appliance.jobs.reports import ReportSet
-from pi_appliance.music.alarms.context import MusicContext
+from pi_appliance.music.alarms.music_job import MusicContext
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.connect import PostingContext

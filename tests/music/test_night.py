@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.music.alarms import chime
+from pi_appliance.music.alarms import sounds
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock, files
@@ -140,7 +140,7 @@ def night(tmp_path: Path) -> Iterator[Night]:
         thread.start()
         made = Night(tmp_path, server, recorder)
         made.furnish()
-        voice = chime.wav(chime.chime()[: chime.SAMPLE_RATE * 2])
+        voice = sounds.wav_file(sounds.chime()[: sounds.SAMPLE_RATE * 2])
         (tmp_path / "voice.wav").write_bytes(voice)
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "espeak-ng").write_text(SPEAKER.format(folder=tmp_path), "utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.daemon import RESTART_STATUS
-from pi_appliance.music.usb import root_helper
+from pi_appliance.music.usb import mounts
 from tests.installation import Installation
 
 UNITS = Path(__file__).parents[2] / "systemd"
@@ -153,7 +153,7 @@ def test_no_text_of_a_usb_drive_becomes_part_of_a_unit() -> None:
 
 
 def test_the_socket_of_the_unmount_unit_matches_the_service() -> None:
-    asked = root_helper.Paths.from_environment({}).request
+    asked = mounts.Paths.from_environment({}).request
     assert f"PathExists={asked}\n" in USB[2].read_text()
     assert f"RuntimeDirectory={asked.parent.name}\n" in UNIT.read_text()
 

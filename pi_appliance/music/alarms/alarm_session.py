@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
 from pi_appliance.music import model
-from pi_appliance.music.alarms import chime, sounds
-from pi_appliance.music.alarms.context import MusicContext
+from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.fade import Fade
-from pi_appliance.music.alarms.music_job import Options
+from pi_appliance.music.alarms.music_job import MusicContext, Options
 from pi_appliance.music.alarms.music_session import (
     MAX_AGE,
     POLL_INTERVAL,
@@ -94,7 +93,7 @@ class SourceList:
                 stations = ()
             return self._context.resolve_stream(model.parse_source(self._names[index], stations))
         if self._server is None:
-            self._server = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
+            self._server = self._stack.enter_context(SoundServer(sounds.wav_file(sounds.chime()), "chime"))
             self._hosts = self._server.hosts
         host = self._hosts[min(index - len(self._names), len(self._hosts) - 1)]
         try:

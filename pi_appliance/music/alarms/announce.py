@@ -5,10 +5,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms import chime, sounds
-from pi_appliance.music.alarms.context import MusicContext
+from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.fade import Fade
-from pi_appliance.music.alarms.music_job import Options
+from pi_appliance.music.alarms.music_job import MusicContext, Options
 from pi_appliance.music.alarms.music_session import (
     MAX_AGE,
     POLL_INTERVAL,
@@ -63,7 +62,7 @@ class AnnouncementSession(MusicSession):
             raise Refused("this player cannot remove tracks from its queue, so an announcement would destroy the queue")
         wav = None if self.options.text is None else await sounds.synthesize(self.options.text)
         if self.options.source == CHIME:
-            wav = await asyncio.to_thread(lambda: chime.wav(chime.chime(seconds=_CHIME_SECONDS)))
+            wav = await asyncio.to_thread(lambda: sounds.wav_file(sounds.chime(seconds=_CHIME_SECONDS)))
         uris = [self.options.source or ""]
         if wav is not None:
             server = stack.enter_context(SoundServer(wav, "announcement"))

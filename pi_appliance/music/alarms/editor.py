@@ -17,8 +17,7 @@ from pi_appliance.config.model import Config, Job
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.errors import ApplianceError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.jobs.editor import copy_job, edit_file, new_name, remove_job, require_version
-from pi_appliance.music.alarms.context import is_alarm
-from pi_appliance.music.alarms.music_job import Action, Options
+from pi_appliance.music.alarms.music_job import Action, Options, is_alarm
 from pi_appliance.music.model import SavedPlaylist, Station, describe_text, parse_source
 from pi_appliance.music.player_hub import open_player
 from pi_appliance.operations import Values

@@ -14,70 +14,11 @@ from typing import Any, cast
 from pi_appliance.config import units
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms.context import MusicContext
-from pi_appliance.music.alarms.music_job import Action, Options, PlayOut
+from pi_appliance.music.alarms.fade import VolumeControl
+from pi_appliance.music.alarms.music_job import Action, MusicContext, Options, PlayOut
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp
-
-
-class VolumeControl:
-    """Set the volume only when it changes, and tell our own changes from the user's.
-
-    Args:
-        player: One without a mixer keeps its volume.
-        max_volume: Returns the current limit, which may lower the volume as well.
-    """
-
-    def __init__(self, player: Player, max_volume: Callable[[], int]) -> None:
-        self._player, self._max_volume = player, max_volume
-        self._requested: int | None = None
-        self._before_last: int | None = None  # the volume before our last change
-        self._low, self._high = 0, 100
-
-    async def set(self, volume: int) -> None:
-        """Set the volume, within the limit, unless it is the last one set."""
-        volume = min(volume, self._max_volume())
-        if volume == self._requested:
-            return
-        previous = (await self._player.state()).volume
-        try:
-            await self._player.set_volume(volume)
-        except Refused:  # no mixer, or none before something plays
-            self._requested = None
-            return
-        self._requested, self._before_last = volume, previous
-        current = (await self._player.state()).volume
-        # A player that still reports another volume is on its way: all values between are ours.
-        values = {volume} if current == volume else {volume, *(x for x in (previous, current) if x is not None)}
-        self._low, self._high = min(values), max(values)
-
-    def assume(self, low: int, high: int) -> None:
-        """Treat any volume from `low` to `high` as set by an earlier run."""
-        self._requested, (self._low, self._high) = None, (low, high)
-
-    def accept_restored(self) -> None:
-        """Treat the volume before our last change as ours, too, and set the next one in any case.
-
-        An announcement that began while we changed the volume restores the one before.
-        """
-        self._requested = None
-        if self._before_last is not None:
-            self._low, self._high = min(self._low, self._before_last), max(self._high, self._before_last)
-
-    def is_ours(self, state: PlayerState) -> bool:
-        """Return whether the volume is the one that we set; otherwise the user changed it."""
-        if state.volume is None:
-            return True
-        if not min(self._low, self._max_volume()) <= state.volume <= self._high:
-            return False
-        self._low = self._high = state.volume
-        return True
-
-    def raised_by_user(self, state: PlayerState) -> bool:
-        """Return whether the player is louder than we set it."""
-        return state.volume is not None and state.volume > self._high
-
 
 MAX_AGE = 3600.0  # seconds after which an interrupted session is not resumed
 POLL_INTERVAL = 1.0  # seconds between two polls of the player, and between two steps of the volume

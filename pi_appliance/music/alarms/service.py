@@ -15,8 +15,8 @@ from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.editor import version_of
 from pi_appliance.jobs.run_options import request_run
-from pi_appliance.music.alarms.context import action_of
 from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values
+from pi_appliance.music.alarms.music_job import action_of
 from pi_appliance.music.alarms.music_session import parse_timestamp
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text

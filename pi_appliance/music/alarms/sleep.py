@@ -7,9 +7,8 @@ import contextlib
 from datetime import datetime
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms.context import MusicContext
 from pi_appliance.music.alarms.fade import Fade
-from pi_appliance.music.alarms.music_job import Action, Options, PlayOut
+from pi_appliance.music.alarms.music_job import Action, MusicContext, Options, PlayOut
 from pi_appliance.music.alarms.music_session import (
     MAX_AGE,
     POLL_INTERVAL,

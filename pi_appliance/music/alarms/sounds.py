@@ -1,28 +1,82 @@
-"""Our own sounds: served to the player over HTTP, synthesized, or played on this machine."""
+"""The chime of alarms and spoken texts: served to the player over HTTP, or played here."""
 
 import asyncio
 import http.server
+import math
 import re
 import secrets
 import shutil
 import socket
+import struct
 import tempfile
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms import chime
-from pi_appliance.music.alarms.chime import MIME
 from pi_appliance.music.alarms.fade import amplitude
 from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, TTS_PROGRAMS
 
+SAMPLE_RATE = 22_050  # Hz
+SECONDS = 12  # length of the pattern, which is repeated
+MIME = "audio/wav"
+
+# Start in seconds and pitch in Hz of each bell: a chord of D major, up and down.
+_BELLS = ((0.0, 293.66), (1.2, 369.99), (2.4, 440.0), (3.6, 587.33), (6.0, 587.33), (7.2, 440.0), (8.4, 369.99))
+# Partials of a bell: multiple of its pitch, amplitude, half-life in seconds.
+_PARTIALS = ((1.0, 0.6, 0.9), (2.0, 0.25, 0.45), (3.01, 0.1, 0.2), (4.2, 0.05, 0.1))
+_ATTACK = 0.02  # seconds; without it each bell would start with a click
+_BELL_SECONDS = 5.0
+_FADE_SECONDS = 3.6  # after which a bell is quiet enough to be cut off
+_PEAK = 0.8  # of the range of a sample
 _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation; the kernel picks our address for it
 _RANGE_HEADER = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 _TTS_TIMEOUT = 30.0  # seconds
 _PLAY_PROGRAMS: Sequence[tuple[str, ...]] = (("pw-play",), ("paplay",), ("aplay", "-q"))
-_PLAY_TIMEOUT = chime.SECONDS + 15.0  # seconds
+_PLAY_TIMEOUT = SECONDS + 15.0  # seconds
+
+
+@lru_cache(maxsize=1)
+def chime(amplitude: float = 1.0, seconds: float = SECONDS) -> bytes:
+    """Return the pattern, or its first `seconds`, as mono 16-bit samples. `amplitude` is 0 to 1."""
+    length = int(SAMPLE_RATE * seconds)
+    wave = [0.0] * length
+    for start, pitch in _BELLS:
+        if start + _FADE_SECONDS > seconds:
+            break  # it would be cut off with a click
+        first = int(start * SAMPLE_RATE)
+        for offset, value in enumerate(_bell(pitch)):
+            if first + offset >= length:
+                break
+            wave[first + offset] += value
+    peak = max(abs(value) for value in wave)
+    scale = 32_767 * _PEAK * min(max(amplitude, 0.0), 1.0) / peak
+    return struct.pack(f"<{length}h", *(int(value * scale) for value in wave))
+
+
+def wav_file(pcm: bytes) -> bytes:
+    """Return the samples `pcm` of `chime` as a WAV file."""
+    format_chunk = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, SAMPLE_RATE, SAMPLE_RATE * 2, 2, 16)
+    header = struct.pack("<4sI4s", b"RIFF", 36 + len(pcm), b"WAVE")
+    return header + format_chunk + struct.pack("<4sI", b"data", len(pcm)) + pcm
+
+
+def _bell(pitch: float) -> list[float]:
+    values = [0.0] * int(_BELL_SECONDS * SAMPLE_RATE)
+    for multiple, level, half_life in _PARTIALS:
+        angle = 2 * math.pi * pitch * multiple / SAMPLE_RATE
+        decay = 0.5 ** (1 / (half_life * SAMPLE_RATE))
+        for number in range(len(values)):
+            values[number] += level * math.sin(angle * number)
+            level *= decay  # noqa: PLW2901 - the partial decays
+            if level < 1e-5:
+                break
+    attack = int(_ATTACK * SAMPLE_RATE)
+    for number in range(attack):
+        values[number] *= number / attack
+    return values
 
 
 class SoundServer:
@@ -165,7 +219,7 @@ async def play_chime(volume: int) -> None:
     programs = [each for each in _PLAY_PROGRAMS if shutil.which(each[0])]
     if not programs:
         raise Unavailable("pw-play, paplay and aplay are not installed; run: sudo apt install alsa-utils")
-    wav = await asyncio.to_thread(lambda: chime.wav(chime.chime(amplitude(volume))))
+    wav = await asyncio.to_thread(lambda: wav_file(chime(amplitude(volume))))
     with tempfile.TemporaryDirectory() as folder:
         wav_path = Path(folder) / "chime.wav"
         wav_path.write_bytes(wav)

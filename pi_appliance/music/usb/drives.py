@@ -1,6 +1,6 @@
 """USB drives of the daemon: scan a new one, and release a drive before it is ejected.
 
-The systemd units mount and unmount (`root_helper.py`). This module follows the mount table.
+The systemd units mount and unmount (`mounts.py`). This module follows the mount table.
 """
 
 import asyncio
@@ -19,13 +19,10 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownNam
 from pi_appliance.music.model import Capability, PlaybackState
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import Music
-from pi_appliance.music.usb import mounted, root_helper
+from pi_appliance.music.usb import mounts
 from pi_appliance.system import files, machine
 from pi_appliance.system.machine import MountWatcher
 
-NOT_CONFIGURED = (
-    "no folder of USB drives is configured; add  usb: {mount-dir: /var/lib/mpd/music/USB}  to appliance.yaml"
-)
 _QUEUE_PAGE = 200  # tracks per request
 _UNMOUNT_POLL = 0.05  # seconds
 _log = logging.getLogger(__name__)
@@ -36,7 +33,7 @@ class Settings:
     """Paths, and times in seconds."""
 
     mount_table: Path = machine.MOUNT_TABLE
-    root: root_helper.Paths = field(default_factory=lambda: root_helper.Paths.from_environment(os.environ))
+    root: mounts.Paths = field(default_factory=lambda: mounts.Paths.from_environment(os.environ))
     scan_poll: float = 1.0
     unmount_timeout: float = 20.0
     may_unmount: bool = field(default_factory=lambda: os.geteuid() == 0)
@@ -74,7 +71,7 @@ async def eject(name: str, usb: Usb, player: Player | None, settings: Settings) 
         Refused: It is not mounted, or another program mounted it.
         Unavailable: It was not unmounted in time.
     """
-    drives = {each.name: each.mount for each in mounted.find_drives(usb.mount_dir, settings.mount_table)}
+    drives = {each.name: each.mount for each in mounts.find_drives(usb.mount_dir, settings.mount_table)}
     if name not in drives:
         raise UnknownName("USB drive", name, list(drives))
     mount = drives[name]
@@ -108,7 +105,7 @@ async def _unmount(name: str, usb: Usb, mount: machine.Mount, settings: Settings
     """Unmount directly as root, otherwise through the systemd unit."""
     request = settings.root.request
     if settings.may_unmount:
-        await asyncio.to_thread(root_helper.remove, name, usb.mount_dir, settings.root)
+        await asyncio.to_thread(mounts.remove, name, usb.mount_dir, settings.root)
     elif not request.parent.is_dir():
         raise Unavailable(
             f"{request.parent} does not exist, so the unit cannot be asked to unmount {name};"
@@ -117,7 +114,7 @@ async def _unmount(name: str, usb: Usb, mount: machine.Mount, settings: Settings
     else:
         files.write_file(request, name.encode())
     deadline = time.monotonic() + settings.unmount_timeout
-    while any(each.name == name and each.mount for each in mounted.find_drives(usb.mount_dir, settings.mount_table)):
+    while any(each.name == name and each.mount for each in mounts.find_drives(usb.mount_dir, settings.mount_table)):
         if time.monotonic() > deadline:
             request.unlink(missing_ok=True)
             raise Unavailable(f"{name} was not unmounted; see: systemctl status pi-appliance-usb.path pi-appliance-usb")
@@ -193,7 +190,7 @@ class UsbDrives:
                 _log.info("usb: mounted name=%s", name)
                 self._scans[name] = _Scan(_uri(usb, name), present[name], self._music(), self._settings.scan_poll)
             settings = self._settings
-            return usb is None or mounted.all_linked(settings.root.mounts, present, settings.mount_table)
+            return usb is None or mounts.all_linked(settings.root.mounts, present, settings.mount_table)
 
     async def _end_scan(self, name: str) -> None:
         _log.info("usb: removed name=%s", name)
@@ -203,7 +200,7 @@ class UsbDrives:
 
     def all(self) -> list[UsbDrive]:
         """Return every drive, by name. Raises `UsbNotConfigured` without a folder for them."""
-        usb = require_usb(self._config())
+        usb = mounts.require_usb(self._config())
         return [self._describe(each, usb) for each in self._find(usb)]
 
     async def eject(self, name: str) -> UsbDrive:
@@ -211,7 +208,7 @@ class UsbDrives:
         async with self._eject_lock:  # the unit takes one request at a time
             self._ejecting.add(name)
             try:
-                usb = require_usb(self._config())
+                usb = mounts.require_usb(self._config())
                 await eject(name, usb, await self._player_or_none(), self._settings)
                 return next(each for each in self.all() if each.name == name)
             finally:
@@ -223,15 +220,15 @@ class UsbDrives:
         except Unavailable:
             return None
 
-    def _find(self, usb: Usb) -> list[mounted.Drive]:
+    def _find(self, usb: Usb) -> list[mounts.Drive]:
         """Return the drives. Raises `Unavailable` if the mount table cannot be read."""
         try:
-            return mounted.find_drives(usb.mount_dir, self._settings.mount_table)
+            return mounts.find_drives(usb.mount_dir, self._settings.mount_table)
         except OSError as error:
             raise Unavailable(f"{self._settings.mount_table} cannot be read: {error.strerror}") from None
 
-    def _describe(self, each: mounted.Drive, usb: Usb) -> UsbDrive:
-        size, used = (mounted.disk_space(each.mount) if each.mount else None) or (None, None)
+    def _describe(self, each: mounts.Drive, usb: Usb) -> UsbDrive:
+        size, used = (mounts.disk_space(each.mount) if each.mount else None) or (None, None)
         state = DriveState.READY if each.mount else DriveState.UNMOUNTED
         drive = UsbDrive(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
         scan = self._scans.get(each.name)
@@ -261,7 +258,7 @@ class _Scan:
         return self.uri == uri and self.music is music
 
     async def _run(self) -> None:
-        self.files = await asyncio.to_thread(mounted.count_audio_files, self.mount.folder)
+        self.files = await asyncio.to_thread(mounts.count_audio_files, self.mount.folder)
         async for _ in self.music.watch_changes():  # perhaps there is a player now
             try:
                 await self._scan(await self.music.player())
@@ -285,17 +282,6 @@ class _Scan:
         self.tracks = await count_tracks(player, self.uri)
         self.state = DriveState.READY
         _log.info("usb: scanned uri=%s tracks=%d", self.uri, self.tracks)
-
-
-class UsbNotConfigured(Unavailable):
-    """The configuration has no folder for USB drives."""
-
-
-def require_usb(usb: Usb | None) -> Usb:
-    """Return `usb`. Raises `UsbNotConfigured` if there is none."""
-    if usb is None:
-        raise UsbNotConfigured(NOT_CONFIGURED)
-    return usb
 
 
 async def count_tracks(player: Player, uri: str) -> int:

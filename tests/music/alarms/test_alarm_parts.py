@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError
-from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms import music_session as _music_session
+from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.fade import Fade, amplitude, decibels
 from pi_appliance.music.alarms.music_session import (
     Checkpoint,
@@ -66,9 +66,9 @@ def test_amplitudes_match_the_mixer_of_mpd():
 
 
 def test_the_chime_has_the_right_length_does_not_clip_and_ends_softly():
-    with wave.open(io.BytesIO(chime.wav(chime.chime()))) as file:
-        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, chime.SAMPLE_RATE)
-        assert file.getnframes() == chime.SAMPLE_RATE * chime.SECONDS
+    with wave.open(io.BytesIO(sounds.wav_file(sounds.chime()))) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, sounds.SAMPLE_RATE)
+        assert file.getnframes() == sounds.SAMPLE_RATE * sounds.SECONDS
         samples = array("h", file.readframes(file.getnframes()))
     assert 20_000 < max(abs(each) for each in samples) < 32_767
     assert abs(samples[0]) < 10  # no click
@@ -77,7 +77,7 @@ def test_the_chime_has_the_right_length_does_not_clip_and_ends_softly():
 
 
 def test_a_soft_chime_is_softer():
-    loud, soft = (array("h", chime.chime(each)) for each in (1.0, 0.25))
+    loud, soft = (array("h", sounds.chime(each)) for each in (1.0, 0.25))
     assert max(soft) == pytest.approx(max(loud) / 4, abs=2)
 
 

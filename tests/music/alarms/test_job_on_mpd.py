@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.alarms import chime, music_job
+from pi_appliance.music.alarms import music_job, sounds
 from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
@@ -150,4 +150,4 @@ def test_a_sleep_timer_pauses_a_file_and_restores_the_volume(server, tmp_path):
 
 def short_sound() -> bytes:
     """Return a second and a half of the chime, as WAV."""
-    return chime.wav(chime.chime()[: chime.SAMPLE_RATE * 3])
+    return sounds.wav_file(sounds.chime()[: sounds.SAMPLE_RATE * 3])

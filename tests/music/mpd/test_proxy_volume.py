@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.mpd.command_filter import MAX_LINE_BYTES, CommandFilter
-from pi_appliance.music.stations.service import require_public_host
+from pi_appliance.music.mpd.proxy_commands import MAX_LINE_BYTES, CommandFilter
+from pi_appliance.music.streams import require_public_host
 
 
 class Lines(CommandFilter):

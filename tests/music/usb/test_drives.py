@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Capability, LibraryStats, PlaybackState, PlayerState, Queue, Track
-from pi_appliance.music.usb import root_helper
+from pi_appliance.music.usb import mounts
 from pi_appliance.music.usb.drives import DriveState, Settings, UsbDrives
 
 STICK = Path("USB", "Blue")
@@ -100,7 +100,7 @@ class Home:
         self.usb: Usb | None = Usb(mount_dir=self.folder)
         places = Settings(
             mount_table=self.list,
-            root=root_helper.Paths(self.run, folder / "drives.json", self.request),
+            root=mounts.Paths(self.run, folder / "drives.json", self.request),
             scan_poll=0,
             unmount_timeout=0.2,
             may_unmount=False,

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.usb import root_helper
+from pi_appliance.music.usb import mounts
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> root_helper.Paths:
-    result = root_helper.Paths.from_environment({"PI_APPLIANCE_USB_ROOT": str(tmp_path / "root")})
+def places(tmp_path: Path) -> mounts.Paths:
+    result = mounts.Paths.from_environment({"PI_APPLIANCE_USB_ROOT": str(tmp_path / "root")})
     result.known.parent.mkdir(parents=True)
     result.known.write_text(json.dumps({"My Stick": "1234"}))
     return result
 
 
-def left(places: root_helper.Paths, folder: Path) -> Path:
+def left(places: mounts.Paths, folder: Path) -> Path:
     """Return the folder of a drive after a power cut."""
     folder.mkdir(parents=True)
     link = folder / "My Stick"
@@ -25,13 +25,13 @@ def left(places: root_helper.Paths, folder: Path) -> Path:
     return link
 
 
-def test_a_symlink_in_place_of_the_folder_is_not_followed(places: root_helper.Paths, tmp_path: Path) -> None:
+def test_a_symlink_in_place_of_the_folder_is_not_followed(places: mounts.Paths, tmp_path: Path) -> None:
     link = left(places, tmp_path / "etc")
     folder = tmp_path / "music"
     folder.symlink_to(tmp_path / "etc")
     for act in (
-        lambda: root_helper.cleanup(folder, places),
-        lambda: root_helper.unregister("My Stick", folder, places),
+        lambda: mounts.cleanup(folder, places),
+        lambda: mounts.unregister("My Stick", folder, places),
     ):
         with pytest.raises(Refused, match="is a link"):
             act()
@@ -39,17 +39,17 @@ def test_a_symlink_in_place_of_the_folder_is_not_followed(places: root_helper.Pa
     assert "My Stick" in places.known.read_text()
 
 
-def test_a_folder_at_the_place_of_the_draft_is_reported(places: root_helper.Paths, tmp_path: Path) -> None:
+def test_a_folder_at_the_place_of_the_draft_is_reported(places: mounts.Paths, tmp_path: Path) -> None:
     link = left(places, tmp_path / "music")
     (link.parent / ".My Stick.new").mkdir()
     with pytest.raises(Refused, match="cannot be used: Is a directory"):
-        root_helper.cleanup(link.parent, places)
+        mounts.cleanup(link.parent, places)
     assert link.readlink() == places.mounts / "My Stick"
 
 
-def test_drafts_of_a_power_cut_are_ignored(places: root_helper.Paths, tmp_path: Path) -> None:
+def test_drafts_of_a_power_cut_are_ignored(places: mounts.Paths, tmp_path: Path) -> None:
     link = left(places, tmp_path / "music")
-    assert root_helper.cleanup(link.parent, places) == ["My Stick"]
+    assert mounts.cleanup(link.parent, places) == ["My Stick"]
     assert str(link.readlink()) == "."
-    root_helper.unregister("My Stick", link.parent, places)
+    mounts.unregister("My Stick", link.parent, places)
     assert list(link.parent.iterdir()) == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pi_appliance.music.usb.mounted import folder_name, name_for
+from pi_appliance.music.usb.mounts import folder_name, name_for
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import dataclasses
 
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.music.usb.drives import DriveState, UsbDrive, UsbNotConfigured
+from pi_appliance.music.usb.drives import DriveState, UsbDrive
+from pi_appliance.music.usb.mounts import UsbNotConfigured
 
 
 class FakeUsbDrives:

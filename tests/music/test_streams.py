@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.stations import service
+from pi_appliance.music import streams
 
 M3U = "#EXTM3U\n#EXTINF:-1,Groove\nhttp://a.example/one\n\nhttp://b.example/two\n"
 PLS = (
@@ -26,12 +26,12 @@ PLS = (
     ],
 )
 def test_the_addresses_of_a_list_are_read(text: str, result: list[str]) -> None:
-    assert service.parse_playlist(text, "http://r.example/x/list.m3u") == result
+    assert streams.parse_playlist(text, "http://r.example/x/list.m3u") == result
 
 
 def test_an_hls_stream_is_distinguished_from_a_list() -> None:
-    assert service.is_hls("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
-    assert not service.is_hls(M3U)
+    assert streams.is_hls("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
+    assert not streams.is_hls(M3U)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_an_hls_stream_is_distinguished_from_a_list() -> None:
     ],
 )
 def test_list_addresses_are_recognized(url: str, is_one: bool) -> None:
-    assert service.is_playlist_url(url) is is_one
+    assert streams.is_playlist_url(url) is is_one
 
 
 @given(st.text(alphabet=st.sampled_from("[]playistFe1=:/#.\nhtp @?\\\r ä\x00"), max_size=200))
 def test_any_input_yields_web_addresses_or_nothing(text: str) -> None:
-    for result in service.parse_playlist(text, "http://r.example/list"):
-        assert service.is_web_address(result)
+    for result in streams.parse_playlist(text, "http://r.example/list"):
+        assert streams.is_web_address(result)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
+from pi_appliance.music import streams
 from pi_appliance.music.model import Station, Track, Uri, describe_source
-from pi_appliance.music.stations import service
-from pi_appliance.music.stations.service import CUSTOM_FILE, Stations
+from pi_appliance.music.stations import CUSTOM_FILE, Stations, load_stations
 from tests.fakes.loopback import serving
 
 FILE = "# mine\n- {name: FIP, url: 'http://fip.example/live'}\n- {name: Groove, url: 'http://groove.example/live'}\n"
@@ -228,12 +228,12 @@ def web() -> Iterator[Web]:
     ],
 )
 def test_an_address_is_resolved_to_its_stream(web: Web, path: str, leads_to: str) -> None:
-    assert service.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
+    assert streams.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
 
 
 def test_an_alarm_resolves_a_stream_in_its_event_loop(web: Web) -> None:
     async def resolve() -> str:
-        return service.resolve_stream(f"{web.address}/a.m3u")
+        return streams.resolve_stream(f"{web.address}/a.m3u")
 
     assert asyncio.run(resolve()) == f"{web.address}/stream"
 
@@ -242,10 +242,10 @@ def test_a_password_in_an_address_is_in_no_message(web: Web) -> None:
     address = web.address.replace("://", "://me:secret@")
     for path in ("missing", "page", "long.m3u", "to/to/to/to/stream"):
         with pytest.raises(Refused) as error:
-            service.resolve_stream(f"{address}/{path}")
+            streams.resolve_stream(f"{address}/{path}")
         assert "secret" not in str(error.value)
     with pytest.raises(Unavailable) as unreached:
-        service.resolve_stream("http://me:secret@127.0.0.1:9/radio.m3u")
+        streams.resolve_stream("http://me:secret@127.0.0.1:9/radio.m3u")
     assert "secret" not in str(unreached.value)
     assert describe_source(Uri(uri=f"{address}/stream")) == f"{web.address}/stream"
     assert Track(uri="http://me:secret@radio.example/").label == "radio.example"
@@ -265,23 +265,23 @@ def test_a_password_in_an_address_is_in_no_message(web: Web) -> None:
 )
 def test_an_unresolvable_address_is_refused_or_left_to_the_player(web: Web, path: str, why: str) -> None:
     with pytest.raises(Refused, match=why) as error:
-        service.resolve_stream(f"{web.address}/{path}")
+        streams.resolve_stream(f"{web.address}/{path}")
     assert "\n" not in str(error.value)
-    assert service.try_resolve_stream(f"{web.address}/{path}") == f"{web.address}/{path}"
+    assert streams.try_resolve_stream(f"{web.address}/{path}") == f"{web.address}/{path}"
 
 
 @pytest.mark.parametrize("path", ["drips", "drips.m3u"])
 def test_a_slow_server_is_given_up_at_the_timeout(web: Web, path: str) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable, match="is too slow"):
-        service.resolve_stream(f"{web.address}/{path}", seconds=0.3)
+        streams.resolve_stream(f"{web.address}/{path}", seconds=0.3)
     assert time.monotonic() - began < 3, "each byte began the wait anew"
 
 
 def test_few_addresses_are_tried_at_once_and_the_rest_are_reported(web: Web) -> None:
     def in_vain() -> None:
         with pytest.raises(Unavailable):
-            service.resolve_stream(f"{web.address}/drips", seconds=1.5)
+            streams.resolve_stream(f"{web.address}/drips", seconds=1.5)
 
     tries = [threading.Thread(target=in_vain) for _ in range(3)]
     for each in tries:
@@ -289,11 +289,11 @@ def test_few_addresses_are_tried_at_once_and_the_rest_are_reported(web: Web) -> 
     while len(web.asked) < 3:
         threading.Event().wait(0.01)
     with pytest.raises(Unavailable, match="being checked"):
-        service.resolve_stream(f"{web.address}/stream")
-    assert service.try_resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
+        streams.resolve_stream(f"{web.address}/stream")
+    assert streams.try_resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
     for each in tries:
         each.join(20)
-    assert service.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
+    assert streams.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
 def test_an_address_without_a_listener_is_refused(stations: Stations) -> None:
@@ -309,3 +309,10 @@ def test_a_list_is_checked_when_added_and_resolved_again_when_played(web: Web, s
         web.asked.clear()
         assert stations.resolved(path).url == f"{web.address}/stream"
         assert web.asked == ([] if path == "stream" else [f"/{path}"])
+
+
+def test_the_bundled_stations_are_well_formed() -> None:
+    stations = load_stations(Path(__file__).parents[2] / "config" / "stations.yaml")
+    assert len(stations) >= 10
+    assert all(station.genre and len(station.country) == 2 for station in stations)
+    assert len({station.url for station in stations}) == len(stations)
