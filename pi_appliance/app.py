@@ -3,10 +3,10 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -39,7 +39,6 @@ from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
 from pi_appliance.home import HomePages, StateFeed, frame_values, state_operation
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
-from pi_appliance.jobs.serializers import SCHEMAS as JOB_SCHEMAS
 from pi_appliance.json_schema import Schema
 from pi_appliance.maintenance.api import SCHEMAS as MACHINE_SCHEMAS
 from pi_appliance.maintenance.pages import SystemPages
@@ -66,7 +65,7 @@ from pi_appliance.triggers.pages import TriggerPages
 from pi_appliance.triggers.webhooks import WebhookEndpoint
 from pi_appliance.web import openapi, server, unix_socket
 from pi_appliance.web.pages import Pages
-from pi_appliance.web.params import BASE, api_routes, form_routes, keep_encoded_slashes
+from pi_appliance.web.params import BASE, Call, api_routes, form_routes, keep_encoded_slashes
 from pi_appliance.web.security import METRICS, SecurityMiddleware
 from pi_appliance.web.static_files import StaticFiles
 from pi_appliance.web.visitor import HIDDEN, owner_text
@@ -76,7 +75,6 @@ from pi_appliance.wifi.pages import WifiPages
 SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
     **ACCESS_SCHEMAS,
-    **JOB_SCHEMAS,
     **TRIGGER_SCHEMAS,
     **MUSIC_SCHEMAS,
     **POST_SCHEMAS,
@@ -94,23 +92,24 @@ def operations(
     services: MusicServices, changes: PlayerEvents, covers: Covers, authenticator: Authenticator
 ) -> list[Operation]:
     """Return every operation of the API."""
+
+    async def document(_: Call) -> dict[str, Any]:
+        every = operations(services, changes, covers, authenticator)
+        return openapi.document(every, SCHEMAS, has_password=authenticator.has_password)
+
     return [
         state_operation(services),
         Operation(
             method="GET",
             path="/openapi.json",
             summary="Return this table as an OpenAPI document.",
-            handler=lambda _: _document(operations(services, changes, covers, authenticator), authenticator),
+            handler=document,
             result="Document",
         ),
         changes.operation(),
         cover_operation(covers),
         *all_operations(),
     ]
-
-
-async def _document(operations: Sequence[Operation], authenticator: Authenticator) -> object:
-    return openapi.document(operations, SCHEMAS, has_password=authenticator.has_password)
 
 
 _STATUSES: dict[type[ApplianceError], int] = {

@@ -7,7 +7,7 @@ import shlex
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import click
 
@@ -52,7 +52,16 @@ def check(config: Path) -> None:
     click.echo(f"{result['config']}: {result['content']}: {verdict}")
 
 
-def check_config(path: Path) -> dict[str, Any]:
+class ConfigCheckJson(TypedDict):
+    """The problems of a configuration, and what it contains."""
+
+    config: str
+    content: str
+    problems: list[str]
+    warnings: list[str]
+
+
+def check_config(path: Path) -> ConfigCheckJson:
     """Return the warnings about the configuration `path`, and its content. Raises ConfigError."""
     config = loader.load_config(path)
     stations = load_stations(config.stations)
@@ -84,7 +93,7 @@ def check_config(path: Path) -> dict[str, Any]:
     }
 
 
-async def check_file(services: Services, _: Values) -> object:
+async def check_file(services: Services, _: Values) -> ConfigCheckJson:
     """Return the problems and warnings of the file that the daemon reads."""
     path = services.appliance.config.path
     try:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import click
 
@@ -29,11 +29,13 @@ from pi_appliance.app import WebService
 from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import VisibleFormatter, format_instant, local_config_option
 from pi_appliance.config import display_path, last_good, secrets
+from pi_appliance.config.last_good import ConfigProblemJson, WrongFile
 from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.diagnostics.problems import find_problems
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance.backups import restore_pending
 from pi_appliance.maintenance.update_checker import UpdateChecker
 from pi_appliance.music import services as music_services
@@ -200,7 +202,7 @@ class Daemon:
         self._reload.set()
 
     @property
-    def config_error(self) -> dict[str, Any] | None:
+    def config_error(self) -> WrongFile | None:
         """The problems of the file, and since when the configuration in use was the file."""
         error = self._config_error
         return None if error is None else last_good.describe(self.appliance.config, error)
@@ -418,10 +420,62 @@ async def _cancel(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def status(services: MusicServices, _: Values) -> object:
+class ActiveRunJson(TypedDict):
+    """A run that has not ended."""
+
+    job: str
+    run: int
+
+
+class NextJobJson(TypedDict):
+    """The next job of the scheduler."""
+
+    job: str
+    at: Instant
+
+
+class ConfigErrorJson(TypedDict):
+    """Why another configuration than that of the file is in use."""
+
+    problems: list[ConfigProblemJson]
+    in_use_since: Instant | None
+
+
+class StatusJson(TypedDict):
+    """The state of the appliance."""
+
+    version: str
+    pid: int
+    config: str
+    state_dir: str
+    started_at: Instant
+    addresses: list[str]
+    clock: str
+    running: list[ActiveRunJson]
+    next: NextJobJson | None
+    player_error: str | None
+    scheduler_error: str | None
+    config_error: ConfigErrorJson | None
+
+
+class ReloadJson(TypedDict):
+    """A configuration that was read again."""
+
+    reloaded: str
+
+
+class MessageJson(TypedDict):
+    """A message of the daemon."""
+
+    at: Instant
+    message: str
+    problem: bool
+
+
+async def status(services: MusicServices, _: Values) -> StatusJson:
     """Return which configuration the daemon reads, since when, what runs and what comes next."""
     daemon, appliance = services.daemon, services.appliance
-    upcoming, config_error = daemon.scheduler.next(), daemon.config_error
+    upcoming, wrong = daemon.scheduler.next(), daemon.config_error
     return {
         "version": __version__,
         "pid": os.getpid(),
@@ -434,17 +488,17 @@ async def status(services: MusicServices, _: Values) -> object:
         "next": {"job": upcoming[1], "at": iso_time(upcoming[0])} if upcoming else None,
         "player_error": daemon.hub.error or None,
         "scheduler_error": daemon.scheduler.error or None,
-        "config_error": config_error and {**config_error, "in_use_since": iso_time(config_error["in_use_since"])},
+        "config_error": wrong and {"problems": wrong["problems"], "in_use_since": iso_time(wrong["in_use_since"])},
     }
 
 
-async def reload(services: MusicServices, _: Values) -> object:
+async def reload(services: MusicServices, _: Values) -> ReloadJson:
     """Let the daemon read its configuration again. Raises ConfigError with every problem."""
     services.daemon.request_reload()
     return {"reloaded": str(services.appliance.config.path)}
 
 
-async def logs(services: MusicServices, values: Values) -> object:
+async def logs(services: MusicServices, values: Values) -> list[MessageJson]:
     """Return the newest messages of the daemon, the oldest first."""
     wanted = [each for each in services.daemon.messages if each.is_problem or not values["problems"]]
     return [

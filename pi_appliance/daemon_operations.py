@@ -12,7 +12,6 @@ OPERATIONS: Sequence[Operation] = (
         path="/status",
         summary="Show the state of the appliance.",
         handler="pi_appliance.daemon:status",
-        result="Status",
         show="pi_appliance.daemon_operations:show_status",
         needs_daemon=True,
     ),
@@ -22,7 +21,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="Read the configuration again.",
         details="If the file is wrong, every problem is printed, and the daemon keeps the configuration it has.",
         handler="pi_appliance.daemon:reload",
-        result="Reloaded",
         show="pi_appliance.daemon_operations:show_reloaded",
         needs_daemon=True,
     ),
@@ -31,7 +29,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="Run the slot of this moment of a job that cron starts; the answer comes when the run has ended.",
         handler="pi_appliance.jobs.api:run_scheduled",
         arguments=(text("job", "the job", 200, required=True, example="hello"),),
-        result="ScheduledRun",
         example={"job": "hello"},
     ),
     Operation(
@@ -41,7 +38,6 @@ OPERATIONS: Sequence[Operation] = (
         path="/doctor",
         summary="Check the whole appliance, and return how to fix each problem.",
         handler="pi_appliance.diagnostics.api:run_doctor",
-        result="Doctor",
     ),
     Operation(
         # The command `config check` is a click function: it needs no state.
@@ -49,7 +45,6 @@ OPERATIONS: Sequence[Operation] = (
         path="/config/check",
         summary="Read the configuration and the files that it names, and return all problems.",
         handler="pi_appliance.config_cli:check_file",
-        result="ConfigCheck",
     ),
     Operation(
         command="logs",
@@ -61,7 +56,6 @@ OPERATIONS: Sequence[Operation] = (
             integer("lines", "how many messages", 1, 500, default=50, example=10),
             boolean("problems", "only problems", default=False),
         ),
-        result="Logs",
         show="pi_appliance.daemon_operations:show_logs",
         needs_daemon=True,
     ),

@@ -17,13 +17,15 @@ from starlette.routing import Route
 from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.cli import terminal
 from pi_appliance.config import secrets
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.config.model import Config
 from pi_appliance.diagnostics.problems import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.run_options import own_page
-from pi_appliance.json_schema import ANY, FLAG, INSTANT, TEXT, WHOLE, Schema, list_of, nullable, object_of, reference
+from pi_appliance.jobs.serializers import JobJson
+from pi_appliance.json_schema import ANY, WHOLE, Schema, list_of, object_of
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
 from pi_appliance.music.api_covers import Covers
@@ -54,43 +56,9 @@ _MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
 
 
 SCHEMAS: Mapping[str, Schema] = {
-    "State": object_of({**MUSIC, "max_volume": WHOLE, "scheduler": ANY, "jobs": list_of(reference("Job"))}),
-    "Status": object_of(
-        {
-            "version": TEXT,
-            "pid": WHOLE,
-            **dict.fromkeys(("config", "state_dir"), TEXT),
-            "started_at": INSTANT,
-            "addresses": list_of(TEXT),
-            "clock": TEXT,
-            "running": list_of(object_of({"job": TEXT, "run": WHOLE})),
-            "next": nullable(object_of({"job": TEXT, "at": INSTANT})),
-            **dict.fromkeys(("player_error", "scheduler_error"), nullable(TEXT)),
-            "config_error": nullable(
-                object_of(
-                    {
-                        "in_use_since": nullable(INSTANT),
-                        "problems": list_of(
-                            object_of(
-                                {
-                                    **dict.fromkeys(("file", "message", "hint"), TEXT),
-                                    **dict.fromkeys(("line", "column"), WHOLE),
-                                }
-                            )
-                        ),
-                    }
-                )
-            ),
-        }
-    ),
-    "Reloaded": object_of({"reloaded": TEXT}),
-    "Doctor": list_of(object_of(dict.fromkeys(("check", "status", "summary", "fix"), TEXT))),
-    "ConfigCheck": object_of(
-        {"config": TEXT, **dict.fromkeys(("problems", "warnings"), list_of(TEXT)), "content": TEXT}
-    ),
-    "Logs": list_of(object_of({"at": INSTANT, "message": TEXT, "problem": FLAG})),
+    "State": object_of({**MUSIC, "max_volume": WHOLE, "scheduler": ANY, "jobs": list_of(ANY)}),
 }
-"""The schemas of the state and of the results of the daemon itself."""
+"""The schema of the state."""
 
 
 def frame_values(daemon: MusicDaemon) -> dict[str, Any]:
@@ -207,7 +175,7 @@ def _max_volume(daemon: MusicDaemon, now: datetime) -> int:
 class Banner:
     """The owner's to-do list: problems, active alarms, the newest failed runs, how many more."""
 
-    config_error: Mapping[str, Any] | None
+    config_error: WrongFile | None
     setup_interrupted: bool
     problems: Sequence[str]
     player: str  # why it is not reached; the page of the music shows it at the player
@@ -269,20 +237,16 @@ def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
     if not visitor.may(Role.CONTROL):
         return values
     scheduler, jobs = _scheduler_values(daemon.scheduler), serializers.jobs(daemon.appliance, now, daemon.runs.waiting)
-    if not visitor.may(Role.OWNER):
-        scheduler["error"] = ""
-        jobs = [_alarm_values(each) for each in jobs if each["kind"] == "music"]
-    return {**values, "scheduler": scheduler, "jobs": jobs}
+    if visitor.may(Role.OWNER):
+        return {**values, "scheduler": scheduler, "jobs": jobs}
+    alarms = [_alarm_values(each) for each in jobs if each["kind"] == "music"]
+    return {**values, "scheduler": {**scheduler, "error": ""}, "jobs": alarms}
 
 
-def _alarm_values(job: Mapping[str, Any]) -> dict[str, Any]:
+def _alarm_values(job: JobJson) -> dict[str, Any]:
     """Return what the page needs to draw alarms again."""
-    last = job["last"] and {name: job["last"][name] for name in ("id", "outcome", "status_text")}
-    return {
-        **{name: job[name] for name in ("job", "kind", "paused", "running", "waiting")},
-        "failing": False,
-        "last": last,
-    }
+    last = _part_of(job["last"], "id", "outcome", "status_text")
+    return {**(_part_of(job, "job", "kind", "paused", "running", "waiting") or {}), "failing": False, "last": last}
 
 
 def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
@@ -429,7 +393,7 @@ class StateFeed:
             self._announce_change()
 
     async def _watch_jobs(self) -> None:
-        version, polls, jobs = None, 0, list[dict[str, Any]]()
+        version, polls, jobs = None, 0, list[JobJson]()
         announced: Any = None
         daemon, waiting = self._daemon, self._daemon.runs.waiting
         while True:
@@ -448,5 +412,5 @@ class StateFeed:
             await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _is_any_running(jobs: list[dict[str, Any]]) -> bool:
+def _is_any_running(jobs: list[JobJson]) -> bool:
     return any(job["running"] for job in jobs)

@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from pi_appliance.config import loader
 from pi_appliance.config.config_file import FOLDER
@@ -105,13 +105,30 @@ def _write(path: Path, text: str) -> bool:
     return True
 
 
-def describe(config: Config, error: ConfigError) -> dict[str, Any]:
+class ConfigProblemJson(TypedDict):
+    """A problem of a configuration file."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str
+
+
+class WrongFile(TypedDict):
+    """The problems of the file, and since when the configuration in use was the file."""
+
+    problems: list[ConfigProblemJson]
+    in_use_since: datetime | None
+
+
+def describe(config: Config, error: ConfigError) -> WrongFile:
     """Return the problems of the file, and since when the copy in use was the file."""
     since = None
     with contextlib.suppress(OSError):
         since = datetime.fromtimestamp(copy_path(config.path, config.state_dir).stat().st_mtime, UTC)
-    names = ("file", "line", "column", "message", "hint")
-    return {
-        "problems": [{name: getattr(each, name) for name in names} for each in error.problems],
-        "in_use_since": since,
-    }
+    problems: list[ConfigProblemJson] = [
+        {"file": each.file, "line": each.line, "column": each.column, "message": each.message, "hint": each.hint}
+        for each in error.problems
+    ]
+    return {"problems": problems, "in_use_since": since}

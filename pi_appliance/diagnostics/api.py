@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pi_appliance import __version__
+from pi_appliance.diagnostics.context import CheckJson
 from pi_appliance.diagnostics.problems import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music.player_hub import MusicDaemon
@@ -27,9 +28,11 @@ from pi_appliance.system import machine
 from pi_appliance.system.machine import Sensors, free_space
 
 
-async def run_doctor(services: Services, _: Values) -> object:
+async def run_doctor(services: Services, _: Values) -> list[CheckJson]:
     """Return the results of all checks, from a process that ends with them."""
-    return await run_module("pi_appliance", "doctor", "--json", "--config", str(services.appliance.config.path))
+    path = str(services.appliance.config.path)
+    results: list[CheckJson] = await run_module("pi_appliance", "doctor", "--json", "--config", path)
+    return results
 
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

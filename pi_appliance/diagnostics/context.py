@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self, TypedDict
 
 from pi_appliance.config import CONFIG_NAME, display_path, loader
 from pi_appliance.config.model import Config
@@ -177,7 +177,16 @@ def run_checks(context: DiagnosticContext, checks: Sequence[tuple[str, Check]]) 
             yield warn(name, f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT)
 
 
-def result_values(result: CheckResult) -> dict[str, str]:
+class CheckJson(TypedDict):
+    """The result of a check as a JSON object."""
+
+    check: str
+    status: Status
+    summary: str
+    fix: Annotated[str, "a command or an instruction; empty if nothing is wrong"]
+
+
+def result_values(result: CheckResult) -> CheckJson:
     """Return `result` as plain values."""
     return {"check": result.check, "status": result.status, "summary": result.summary, "fix": result.fix}
 

@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import islice
 from random import SystemRandom
-from typing import Any
+from typing import Annotated, TypedDict
 from zoneinfo import ZoneInfo, available_timezones
 
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import InvalidOption, Refused, Uncertain, UnknownName, suggest
 from pi_appliance.jobs import reports, run_options, runner, serializers, text
+from pi_appliance.jobs.serializers import JobJson, PauseJson, SlotJson, SlotStatusJson
+from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
@@ -21,10 +23,9 @@ from pi_appliance.scheduling.instants import OffsetSpan
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.scheduling.slot_ledger import SlotStatus
-from pi_appliance.storage import model
 from pi_appliance.storage.database import KeyValueStore
 from pi_appliance.storage.history import Pause
-from pi_appliance.storage.model import RESUME, Outcome, Trigger, iso_time
+from pi_appliance.storage.model import RESUME, Outcome, RunJson, Trigger, iso_time, run_fields
 
 _MAX_PAUSE = timedelta(days=3650)
 _MAX_START = 30.0  # seconds from the start of the process until its run is recorded
@@ -34,7 +35,13 @@ _POLL_INTERVAL = 0.05  # seconds
 # Jobs
 
 
-async def list_jobs(services: Services, _: Values) -> object:
+class ListedJobJson(JobJson):
+    """A job in the list of all."""
+
+    problem: Annotated[str | None, "the reason why cron will not start it"]
+
+
+async def list_jobs(services: Services, _: Values) -> list[ListedJobJson]:
     """Return every job, with the reason why cron will not start it."""
     appliance = services.appliance
     no_entry = await asyncio.to_thread(crontab.missing_entries, appliance.config)
@@ -44,7 +51,14 @@ async def list_jobs(services: Services, _: Values) -> object:
     ]
 
 
-async def explain_job(services: Services, values: Values) -> object:
+class ExplanationJson(TypedDict):
+    """When and how a job runs."""
+
+    job: str
+    explanation: Annotated[list[str], "one fact per item"]
+
+
+async def explain_job(services: Services, values: Values) -> ExplanationJson:
     """Return an explanation of a job, one fact per item."""
     appliance = services.appliance
     job, machine = appliance.job(values["name"]), ZoneInfo(loader.machine_zone())
@@ -52,7 +66,15 @@ async def explain_job(services: Services, values: Values) -> object:
     return {"job": job.name, "explanation": lines}
 
 
-async def pause_job(services: Services, values: Values) -> object:
+class JobPauseJson(TypedDict):
+    """A job that was paused or resumed."""
+
+    job: str
+    paused: PauseJson | None
+    next: Annotated[SlotJson | None, "null while it is paused"]
+
+
+async def pause_job(services: Services, values: Values) -> JobPauseJson:
     """Pause a job for a while, or until it is resumed."""
     appliance, now, name = services.appliance, services.now(), values["name"]
     appliance.job(name)
@@ -63,13 +85,13 @@ async def pause_job(services: Services, values: Values) -> object:
     return pause_changed(services, name, appliance.store.slots.pauses()[name])
 
 
-async def resume_job(services: Services, values: Values) -> object:
+async def resume_job(services: Services, values: Values) -> JobPauseJson:
     """End the pause of a job."""
     services.appliance.resume(values["name"], now=services.now())
     return pause_changed(services, values["name"], None)
 
 
-def pause_changed(services: Services, name: str, pause: Pause | None) -> object:
+def pause_changed(services: Services, name: str, pause: Pause | None) -> JobPauseJson:
     """Let the scheduler use the changed `pause`, and return it with the next slot."""
     services.daemon.wake()
     coming = None if pause else next(services.appliance.slots(name, services.now()), None)
@@ -80,14 +102,22 @@ def pause_changed(services: Services, name: str, pause: Pause | None) -> object:
     }
 
 
-async def skip_slot(services: Services, values: Values) -> object:
+class SkipJson(TypedDict):
+    """A slot that is to be skipped, or used after all."""
+
+    job: str
+    skipped: Instant | None
+    slot: SlotJson
+
+
+async def skip_slot(services: Services, values: Values) -> SkipJson:
     """Skip the next slot of a job."""
     slot = services.appliance.skip_slot(values["name"], now=services.now())
     services.daemon.wake()
     return {"job": slot.job, "skipped": iso_time(slot.at), "slot": _slot(services.appliance, slot)}
 
 
-async def unskip_slot(services: Services, values: Values) -> object:
+async def unskip_slot(services: Services, values: Values) -> SkipJson:
     """Undo `skip_slot`."""
     slot = services.appliance.unskip_slot(values["name"], now=services.now())
     services.daemon.wake()
@@ -97,7 +127,14 @@ async def unskip_slot(services: Services, values: Values) -> object:
 # Runs
 
 
-async def run_job(services: Services, values: Values) -> dict[str, Any]:
+class StartedRunJson(TypedDict):
+    """A run that has begun."""
+
+    job: str
+    run: int
+
+
+async def run_job(services: Services, values: Values) -> StartedRunJson:
     """Start a run and return its number.
 
     Raises:
@@ -198,7 +235,16 @@ def _require_idle(services: Services, name: str) -> None:
         raise Refused(f"{name} is being started already; wait until it has ended")
 
 
-async def run_scheduled(services: Services, values: Values) -> object:
+class ScheduledRunJson(TypedDict):
+    """The result of a run that cron started."""
+
+    run: int
+    outcome: Outcome | None
+    message: Annotated[str, "for cron's mail; empty after a success"]
+    exit_status: int
+
+
+async def run_scheduled(services: Services, values: Values) -> ScheduledRunJson:
     """Run the current slot of a job that cron starts, and return the result once it has ended.
 
     A slot that the probability excludes is recorded here. Every other one is a process, as for the
@@ -217,7 +263,7 @@ async def run_scheduled(services: Services, values: Values) -> object:
         status = await ended
         run = services.appliance.history(job=name, limit=1)[0]
     services.daemon.wake()
-    fields = model.run_fields(run) or {}
+    fields = run_fields(run)
     return {
         "run": run.id,
         "outcome": run.outcome,
@@ -226,7 +272,14 @@ async def run_scheduled(services: Services, values: Values) -> object:
     }
 
 
-async def cancel_job(services: Services, values: Values) -> object:
+class CancelledRunJson(TypedDict):
+    """A run that was asked to end."""
+
+    job: str
+    cancelled: Annotated[int, "the number of the run"]
+
+
+async def cancel_job(services: Services, values: Values) -> CancelledRunJson:
     """Ask the active run of a job to end, or let one that waits not begin."""
     name, appliance, runs = values["name"], services.appliance, services.daemon.runs
     appliance.sweep()
@@ -242,7 +295,14 @@ async def cancel_job(services: Services, values: Values) -> object:
     return {"job": name, "cancelled": number}
 
 
-async def dismiss_failure(services: Services, values: Values) -> object:
+class DismissedFailureJson(TypedDict):
+    """A failure that is not shown any more."""
+
+    job: str
+    dismissed: Annotated[int, "the number of the run"]
+
+
+async def dismiss_failure(services: Services, values: Values) -> DismissedFailureJson:
     """Dismiss the failure of a job until it fails again."""
     appliance, name = services.appliance, values["name"]
     appliance.job(name)
@@ -255,26 +315,32 @@ async def dismiss_failure(services: Services, values: Values) -> object:
     return {"job": name, "dismissed": failed.id}
 
 
-async def list_runs(services: Services, values: Values) -> object:
+async def list_runs(services: Services, values: Values) -> Sequence[RunJson | SlotStatusJson]:
     """Return the newest runs or slots."""
     appliance, name, count = services.appliance, values["job"], values["count"]
     if values["slots"]:
         return _newest_slots(services, [name] if name else list(appliance.config.jobs), count)
     runs = appliance.history(job=name, limit=count, before=values["before"])
-    return [model.run_fields(run) for run in runs]
+    return [run_fields(run) for run in runs]
 
 
-async def show_run(services: Services, values: Values) -> object:
+class LoggedRunJson(RunJson):
+    """A run and its output."""
+
+    log: str
+
+
+async def show_run(services: Services, values: Values) -> LoggedRunJson:
     """Return a run and its output."""
     services.appliance.sweep()
     run, log = services.appliance.log(values["run"])
-    return {**(model.run_fields(run) or {}), "log": log[values["start"] :]}
+    return {**run_fields(run), "log": log[values["start"] :]}
 
 
 # Slots
 
 
-async def list_slots(services: Services, values: Values) -> object:
+async def list_slots(services: Services, values: Values) -> list[SlotStatusJson]:
     """Return the results of the newest slots of a job."""
     return _newest_slots(services, [values["name"]], values["count"])
 
@@ -291,13 +357,19 @@ def slot_statuses(services: Services, names: Iterable[str]) -> Iterator[SlotStat
     return merge(*each, key=lambda status: status.at, reverse=True)
 
 
-def _newest_slots(services: Services, names: Sequence[str], count: int) -> object:
+def _newest_slots(services: Services, names: Sequence[str], count: int) -> list[SlotStatusJson]:
     appliance = services.appliance
     statuses = islice(slot_statuses(services, names), count)
     return [serializers.slot_status(each, _zone(appliance, each.job)) for each in statuses]
 
 
-async def next_slots(services: Services, values: Values) -> object:
+class NextSlotJson(SlotJson):
+    """A future slot and its expected result."""
+
+    result: str
+
+
+async def next_slots(services: Services, values: Values) -> list[NextSlotJson]:
     """Return the next slots of a job or of all."""
     appliance, now = services.appliance, services.now()
     names = [appliance.job(values["job"]).name] if values["job"] else list(appliance.config.jobs)
@@ -322,7 +394,7 @@ def _predict_result(slot: Slot, pauses: Mapping[str, Pause], no_entry: Sequence[
     return "not started: cron has no entry for it" if slot.job in no_entry else "runs"
 
 
-def _slot(appliance: Appliance, slot: Slot) -> dict[str, Any]:
+def _slot(appliance: Appliance, slot: Slot) -> SlotJson:
     return serializers.slot(slot, _zone(appliance, slot.job))
 
 
@@ -367,7 +439,43 @@ class _LocalTime:
         return self.local.replace(tzinfo=zone, fold=1).astimezone(UTC) + timedelta(seconds=1)
 
 
-async def simulate_slots(services: Services, values: Values) -> object:
+class SimulatedSlotJson(TypedDict):
+    """A slot of a simulated period."""
+
+    job: str
+    slot: str
+    local: Annotated[Instant, "the slot in the time zone of its job"]
+    zone: str
+    result: str
+    starts_at: Annotated[Instant | None, "with the random delay; null if it does not start"]
+    run: RunJson | None
+
+
+class ClockChangeJson(TypedDict):
+    """A clock change of a simulated period."""
+
+    at: Instant
+    day: str
+    zone: str
+    before: str
+    after: str
+
+
+SimulationJson = TypedDict(
+    "SimulationJson",
+    {
+        "from": Instant,
+        "to": Instant,
+        "slots": list[SimulatedSlotJson],
+        "changes": list[ClockChangeJson],
+        "omitted": Annotated[int, "slots beyond the limit, counted up to 10,000"],
+        "notes": list[str],
+    },
+)
+"""The slots and clock changes of a period."""
+
+
+async def simulate_slots(services: Services, values: Values) -> SimulationJson:
     """Return the slots of a period, its clock changes, and how many slots exceed the limit."""
     appliance = services.appliance
     start, end = _LocalTime.parse("from", values["from"]), _LocalTime.parse("to", values["to"])
@@ -386,7 +494,7 @@ async def simulate_slots(services: Services, values: Values) -> object:
     runs = {name: slot_ledger.load_run_index(appliance, name, *keys) for name in {slot.job for slot in slots}}
     skipped = {name: appliance.store.requests.skipped_slot(name) for name in runs}
 
-    def convert(slot: due.SimulatedSlot) -> dict[str, Any]:
+    def convert(slot: due.SimulatedSlot) -> SimulatedSlotJson:
         run = runs[slot.job].find(slot.key)
         if run:
             result = "used"
@@ -403,7 +511,7 @@ async def simulate_slots(services: Services, values: Values) -> object:
             "zone": slot.zone.key,
             "result": result,
             "starts_at": iso_time(slot.starts_at) if slot.selected and not run else None,
-            "run": model.run_fields(run),
+            "run": run_fields(run) if run else None,
         }
 
     return {
@@ -443,7 +551,7 @@ def _parse_zone(name: str | None) -> ZoneInfo | None:
         raise UnknownName("time zone", str(name), (), hint) from None
 
 
-def _change(change: OffsetSpan, zone: ZoneInfo) -> dict[str, Any]:
+def _change(change: OffsetSpan, zone: ZoneInfo) -> ClockChangeJson:
     before, after = explanation.format_change_times(change)
     return {
         "at": iso_time(change.start),
@@ -465,12 +573,28 @@ def _missing_slots_note(job: Job) -> str:
 # Reports
 
 
-async def list_reports(services: Services, _: Values) -> object:
+class ReportJson(TypedDict):
+    """A report file."""
+
+    job: str
+    file: str
+    written: Instant
+    bytes: int
+
+
+class DatedReportsJson(TypedDict):
+    """The reports of one run."""
+
+    date: str
+    files: list[ReportJson]
+
+
+async def list_reports(services: Services, _: Values) -> list[ReportJson]:
     """Return the newest reports."""
     return [_report(report) for report in reports.list_reports(services.appliance)]
 
 
-async def list_dated_reports(services: Services, values: Values) -> object:
+async def list_dated_reports(services: Services, values: Values) -> list[DatedReportsJson]:
     """Return the dated reports of a job, or none if it does not write any."""
     appliance, name = services.appliance, values["name"]
     dates = reports.report_dates(appliance, name)
@@ -482,7 +606,7 @@ async def list_dated_reports(services: Services, values: Values) -> object:
     ]
 
 
-def _report(report: reports.ReportFile) -> Mapping[str, Any]:
+def _report(report: reports.ReportFile) -> ReportJson:
     return {
         "job": report.job,
         "file": report.file,

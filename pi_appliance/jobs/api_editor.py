@@ -2,18 +2,36 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config.binding import YamlPath
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.jobs import api, editor
+from pi_appliance.jobs.api import JobPauseJson
 from pi_appliance.jobs.job_fields import COMMAND, JobField, fields_of, yaml_text
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import explanation
 from pi_appliance.scheduling.interface import Services
 
 
-async def get_job(services: Services, values: Values) -> dict[str, Any]:
+class JobEntryJson(TypedDict):
+    """A job in the configuration file."""
+
+    job: str
+    kind: str
+    when: Annotated[str, "the schedule and the chance in words"]
+    paused: bool
+    values: Annotated[dict[str, str], "the keys that can be changed"]
+    version: Annotated[str, "changes with the entry"]
+
+
+class RemovedJobJson(TypedDict):
+    """A job that was removed."""
+
+    job: str
+
+
+async def get_job(services: Services, values: Values) -> JobEntryJson:
     """Return the keys of a job, without its programs."""
     appliance, name = services.appliance, values["name"]
     job = appliance.job(name)
@@ -36,7 +54,7 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else yaml_text(value)
 
 
-async def add(services: Services, values: Values) -> object:
+async def add(services: Services, values: Values) -> JobEntryJson:
     """Add a job to the configuration."""
 
     def write() -> str:
@@ -46,7 +64,7 @@ async def add(services: Services, values: Values) -> object:
     return await apply_new(services, await asyncio.to_thread(write))
 
 
-async def edit(services: Services, values: Values) -> object:
+async def edit(services: Services, values: Values) -> JobEntryJson:
     """Change keys of a job in the configuration."""
     config, name = services.appliance.config, values["name"]
 
@@ -69,20 +87,20 @@ def _changes(services: Services, values: Values, kind: str, entry: Mapping[str, 
     return changes
 
 
-async def copy(services: Services, values: Values) -> object:
+async def copy(services: Services, values: Values) -> JobEntryJson:
     """Add a copy of a job to the configuration."""
     name = await asyncio.to_thread(editor.copy_job, config_file(services), values["name"], values["new_name"])
     return await apply_new(services, name)
 
 
-async def apply_new(services: Services, name: str) -> object:
+async def apply_new(services: Services, name: str) -> JobEntryJson:
     """Use the configuration with the new job `name`, and return the job."""
     editor.forget(services.appliance, name)  # an earlier job of that name may have been removed in an editor
     await services.daemon.apply_configuration()
     return await get_job(services, {"name": name})
 
 
-async def remove(services: Services, values: Values) -> object:
+async def remove(services: Services, values: Values) -> RemovedJobJson:
     """Remove a job from the configuration."""
     name = values["name"]
     editor.require_idle(services.appliance, name)
@@ -92,7 +110,7 @@ async def remove(services: Services, values: Values) -> object:
     return {"job": name}
 
 
-async def switch_on(services: Services, values: Values) -> object:
+async def switch_on(services: Services, values: Values) -> JobPauseJson:
     """Let a job run at its slots again."""
     pause = services.appliance.store.slots.pauses().get(services.appliance.job(values["name"]).name)
     if pause is not None and pause.is_active(services.now()):
@@ -100,7 +118,7 @@ async def switch_on(services: Services, values: Values) -> object:
     return api.pause_changed(services, values["name"], None)
 
 
-async def switch_off(services: Services, values: Values) -> object:
+async def switch_off(services: Services, values: Values) -> JobPauseJson:
     """Pause a job until it is switched on."""
     return await api.pause_job(services, {**values, "for": None})
 

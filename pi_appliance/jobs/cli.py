@@ -203,7 +203,7 @@ def _run_here(
         if skipped_by_cron and runner.has_pending_work(appliance, name):
             # Without a daemon, pending posts would wait for the next slot that is used.
             ended = runner.run(appliance, name, Trigger.CRON, due=RESUME, random=SystemRandom())
-        result = model.run_fields(ended) or {}
+        result = model.run_fields(ended)
         try:
             report(result)
         finally:  # last, because it may take long; not if this process was asked to stop

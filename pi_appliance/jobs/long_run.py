@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
         os.set_inheritable(number, False)
     with Appliance(run.config, open_history(run.config.state_dir), run.secret) as appliance:
         ended = runner.resume(appliance, run, int(error), random=SystemRandom(), become_small=become_small)
-        fields = run_fields(ended) or {}
+        fields = run_fields(ended)
         status = exit_status(fields)
         if status:
             with contextlib.suppress(OSError):

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from pi_appliance import __version__
 from pi_appliance.config import units
-from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, ok, result_values, warn
+from pi_appliance.diagnostics.context import CheckJson, CheckResult, DiagnosticContext, ok, result_values, warn
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
@@ -23,7 +23,7 @@ from pi_appliance.system.power import PowerAction
 _DELAY = 0.5  # seconds until a restart, so that the answer and the page arrive
 
 
-async def show_facts(services: Services, _: Values) -> object:
+async def show_facts(services: Services, _: Values) -> list[CheckJson]:
     """Return the facts about the machine."""
     return [result_values(each) for each in await machine_facts(services)]
 

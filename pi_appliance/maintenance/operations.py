@@ -29,7 +29,6 @@ OPERATIONS: Sequence[Operation] = (
         path="/system",
         summary="Show the state of the machine: temperature, power, card, memory, clock, network, versions.",
         handler=f"{_API}:show_facts",
-        result="Doctor",
         show=f"{_TEXT}:facts",
         needs_daemon=True,
     ),

@@ -1,10 +1,11 @@
 """Protocols of the daemon and its scheduler, for the handlers of operations and the pages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.storage.queues import RunRequest
@@ -61,7 +62,7 @@ class RunningDaemon(Protocol):
         """Its newest messages, the oldest first."""
 
     @property
-    def config_error(self) -> Mapping[str, Any] | None:
+    def config_error(self) -> WrongFile | None:
         """The problems of the file, and since when the configuration in use was the file."""
 
     @property

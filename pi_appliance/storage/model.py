@@ -4,7 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, TypedDict, overload
+
+from pi_appliance.json_schema import Instant
+
+Details = Mapping[str, str | int | float | bool | None]
+"""The result of a run for programs."""
 
 
 class Trigger(StrEnum):
@@ -53,7 +58,7 @@ class Result:
     """The result of a job: one line for people, details for machines."""
 
     summary: str
-    details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,7 @@ class Run:
     ended: datetime | None = None
     outcome: Outcome | None = None
     summary: str = ""
-    details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
     attempts: int = 0
     progress: float | None = None  # 0 to 1 while it is active, if known
     status_text: str = ""  # current activity
@@ -106,15 +111,40 @@ PREEMPT = "make room"
 """The signal to a run that an alarm is about to ring and needs the player."""
 
 
+@overload
+def iso_time(when: datetime) -> str: ...
+
+
+@overload
+def iso_time(when: datetime | None) -> str | None: ...
+
+
 def iso_time(when: datetime | None) -> str | None:
     """Return `when` in UTC as ISO 8601 to the second."""
     return None if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def run_fields(run: Run | None) -> dict[str, Any] | None:
+class RunJson(TypedDict):
+    """A run as a JSON object."""
+
+    id: int
+    job: str
+    kind: str
+    trigger: Trigger
+    scheduled_for: Annotated[str | None, "its slot; null for a manual run"]
+    started: Instant
+    ended: Instant | None
+    seconds: float | None
+    outcome: Annotated[Outcome | None, "null while it is active"]
+    summary: str
+    details: Details
+    attempts: int
+    progress: Annotated[float | None, "0 to 1 while it is active, if known"]
+    status_text: Annotated[str, "the current activity"]
+
+
+def run_fields(run: Run) -> RunJson:
     """Return all fields of `run`."""
-    if run is None:
-        return None
     return {
         "id": run.id,
         "job": run.job,

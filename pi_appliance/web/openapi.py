@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pi_appliance import __version__
-from pi_appliance.json_schema import ANY, TEXT, Schema, object_of, reference
+from pi_appliance.json_schema import ANY, TEXT, Schema, SchemaCollection, object_of, reference, result_hint
 from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.params import BASE
 
@@ -33,13 +33,15 @@ _ERROR_RESPONSES = {
 
 
 def document(operations: Sequence[Operation], schemas: Mapping[str, Schema], *, has_password: bool) -> dict[str, Any]:
-    """Return the OpenAPI document of `operations`, whose results have `schemas`.
+    """Return the OpenAPI document of `operations`.
 
     Without a password, requests need no sign-in.
     """
     paths: dict[str, dict[str, Any]] = {}
+    results = SchemaCollection()
     for operation in operations:
-        paths.setdefault(plain_path(operation.path), {})[operation.method.lower()] = _describe(operation)
+        described = _describe(operation, _result_schema(operation, results))
+        paths.setdefault(plain_path(operation.path), {})[operation.method.lower()] = described
     return {
         "openapi": VERSION,
         "info": {
@@ -52,7 +54,7 @@ def document(operations: Sequence[Operation], schemas: Mapping[str, Schema], *, 
         "security": [{"password": []}] if has_password else [{"password": []}, {}],
         "paths": paths,
         "components": {
-            "schemas": {**_OWN_SCHEMAS, **schemas},
+            "schemas": {**_OWN_SCHEMAS, **schemas, **results.named},
             "securitySchemes": {
                 "password": {"type": "http", "scheme": "bearer", "description": "WEB_PASSWORD, if one is set"}
             },
@@ -83,7 +85,13 @@ def _arguments(operation: Operation) -> str:
     )
 
 
-def _describe(operation: Operation) -> dict[str, Any]:
+def _result_schema(operation: Operation, results: SchemaCollection) -> Schema:
+    hint = result_hint(operation.load_handler()) if operation.media == "application/json" else str
+    schema = results.schema_of(hint)
+    return reference(operation.result) if "{}" in str(schema) else schema
+
+
+def _describe(operation: Operation, result: Schema) -> dict[str, Any]:
     in_path = [_path_parameter(name, kind, operation) for name, kind in _VARIABLE.findall(operation.path)]
     description: dict[str, Any] = {
         "summary": operation.summary,
@@ -92,7 +100,7 @@ def _describe(operation: Operation) -> dict[str, Any]:
         "responses": {
             str(operation.status): {
                 "description": "Done.",
-                "content": _content(operation.media, reference(operation.result)),
+                "content": _content(operation.media, result),
             },
             **{status: {"$ref": f"#/components/responses/Error{status}"} for status in _ERROR_RESPONSES},
         },

@@ -16,6 +16,7 @@ from typing import Any
 from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.errors import Refused
 from pi_appliance.maintenance.releases import Installation
 from pi_appliance.maintenance.update_checker import UpdateChecker, UpdatePlaces
@@ -83,7 +84,7 @@ class FakeDaemon:
     reloads: int = 0
     restarts: int = 0
     power: Any = field(default_factory=FakePower)
-    config_error: Mapping[str, Any] | None = None
+    config_error: WrongFile | None = None
     update_checker: UpdateChecker = field(init=False)
     triggers: TriggerService = field(init=False)
     wifi: WifiService = field(init=False)
