@@ -54,7 +54,6 @@ from pi_appliance.notify.api import SCHEMAS as NOTIFIER_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.api import SCHEMAS as POST_SCHEMAS
 from pi_appliance.posting.pages import PostPages
-from pi_appliance.puzzles.api import SCHEMAS as PUZZLE_SCHEMAS
 from pi_appliance.puzzles.pages import PuzzlePages
 from pi_appliance.settings.api import SCHEMAS as SETTINGS_SCHEMAS
 from pi_appliance.settings.pages import SettingsPages
@@ -78,7 +77,6 @@ SCHEMAS: Mapping[str, Schema] = {
     **TRIGGER_SCHEMAS,
     **MUSIC_SCHEMAS,
     **POST_SCHEMAS,
-    **PUZZLE_SCHEMAS,
     **NOTIFIER_SCHEMAS,
     **SETTINGS_SCHEMAS,
     **MACHINE_SCHEMAS,

@@ -1,57 +1,17 @@
-"""Handlers of the operations on the puzzle of the day, and the schemas of their results."""
+"""Handlers of the operations on the puzzle of the day."""
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.json_schema import (
-    FLAG,
-    INSTANT,
-    TEXT,
-    WHOLE,
-    Schema,
-    describe,
-    list_of,
-    nullable,
-    object_of,
-    reference,
-)
+from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.puzzles import daily
+from pi_appliance.puzzles import Grid, daily
 from pi_appliance.puzzles.daily import DailyPuzzle, Progress
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.interface import Services
 
-SCHEMAS: Mapping[str, Schema] = {
-    "PuzzleGrid": object_of(
-        {
-            **dict.fromkeys(("width", "height", "block_width", "block_height"), WHOLE),
-            **dict.fromkeys(("symbols", "clues", "optional", "note"), TEXT),
-            **dict.fromkeys(("row_totals", "column_totals"), list_of(TEXT)),
-        },
-        description="a board of cells into which one writes; the clues are in reading order, with dots",
-    ),
-    "DailyPuzzle": object_of(
-        {
-            **dict.fromkeys(("id", "job", "puzzle", "title", "name", "size", "board"), TEXT),
-            "day": INSTANT,
-            "hints": WHOLE,
-            "grid": nullable(reference("PuzzleGrid")),
-        }
-    ),
-    "PuzzleHint": object_of(
-        {
-            "id": describe(TEXT, "the board that the answer is about, as in DailyPuzzle"),
-            "text": TEXT,
-            "cell": nullable(WHOLE, "the cell that the text is about, in reading order from 0"),
-            "seen": WHOLE,
-            "wrong": list_of(WHOLE),
-            "left": WHOLE,
-            "solved": FLAG,
-        }
-    ),
-}
 KIND = "puzzle"
 RESULT = "result.json"
 
@@ -59,18 +19,60 @@ _CACHE: dict[Path, tuple[int, DailyPuzzle | None]] = {}
 """The puzzle of the newest report of each job, with the time of its file."""
 
 
-async def show_today(services: Services, values: Values) -> dict[str, object]:
+class PuzzleGridJson(TypedDict):
+    """A board of cells into which one writes."""
+
+    width: int
+    height: int
+    block_width: int
+    block_height: int
+    symbols: str
+    clues: Annotated[str, "in reading order; a dot is an empty cell"]
+    optional: str
+    note: str
+    row_totals: list[str]
+    column_totals: list[str]
+
+
+class DailyPuzzleJson(TypedDict):
+    """The puzzle of the day without its solution."""
+
+    id: str
+    job: str
+    puzzle: str
+    title: str
+    name: str
+    size: str
+    board: str
+    day: Annotated[Instant, "when its run began"]
+    hints: Annotated[int, "how many hints there are"]
+    grid: PuzzleGridJson | None
+
+
+class PuzzleHintJson(TypedDict):
+    """How far a person has come, and the next hint."""
+
+    id: Annotated[str, "the board that the answer is about, as in DailyPuzzle"]
+    text: str
+    cell: Annotated[int | None, "the cell that the text is about, in reading order from 0"]
+    seen: Annotated[int, "how many hints were given"]
+    wrong: Annotated[list[int], "the cells whose symbol is not that of the solution"]
+    left: Annotated[int, "how many cells are empty"]
+    solved: bool
+
+
+async def show_today(services: Services, values: Values) -> DailyPuzzleJson:
     """Return the puzzle of the day without its solution."""
     return today_json(await find_daily(services.appliance, values["puzzle"]))
 
 
-async def give_hint(services: Services, values: Values) -> dict[str, object]:
+async def give_hint(services: Services, values: Values) -> PuzzleHintJson:
     """Return the next hint."""
     found = await find_daily(services.appliance, values["puzzle"])
     return progress_json(found, daily.give_hint(found, values["filled"], values["seen"]))
 
 
-async def check(services: Services, values: Values) -> dict[str, object]:
+async def check(services: Services, values: Values) -> PuzzleHintJson:
     """Return how far the person has come."""
     found = await find_daily(services.appliance, values["puzzle"])
     return progress_json(found, check_board(found, values["filled"]))
@@ -83,20 +85,38 @@ def check_board(found: DailyPuzzle, filled: str) -> Progress:
     return daily.describe_progress(found.grid, daily.check_progress(found.grid, filled))
 
 
-def today_json(found: DailyPuzzle) -> dict[str, object]:
+def today_json(found: DailyPuzzle) -> DailyPuzzleJson:
     """Return a puzzle without its solution and without the texts of its hints."""
-    grid = found.grid
-    names = [name for name in grid.__slots__ if name != "solution"] if grid else []
-    texts = {name: getattr(found, name) for name in ("id", "job", "puzzle", "title", "name", "size", "board")}
     return {
-        **texts,
+        "id": found.id,
+        "job": found.job,
+        "puzzle": found.puzzle,
+        "title": found.title,
+        "name": found.name,
+        "size": found.size,
+        "board": found.board,
         "day": found.day.isoformat(),
         "hints": len(found.hints),
-        "grid": {name: getattr(grid, name) for name in names} if grid else None,
+        "grid": _grid_json(found.grid) if found.grid else None,
     }
 
 
-def progress_json(found: DailyPuzzle, progress: Progress) -> dict[str, object]:
+def _grid_json(grid: Grid) -> PuzzleGridJson:
+    return {
+        "width": grid.width,
+        "height": grid.height,
+        "block_width": grid.block_width,
+        "block_height": grid.block_height,
+        "symbols": grid.symbols,
+        "clues": grid.clues,
+        "optional": grid.optional,
+        "note": grid.note,
+        "row_totals": list(grid.row_totals),
+        "column_totals": list(grid.column_totals),
+    }
+
+
+def progress_json(found: DailyPuzzle, progress: Progress) -> PuzzleHintJson:
     """Return an answer for JSON."""
     return {
         "id": found.id,

@@ -17,7 +17,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="Return the puzzle of the day: the newest board, without its solution.",
         handler=f"{_API}:show_today",
         arguments=(_PUZZLE,),
-        result="DailyPuzzle",
         role=Role.LISTEN,
     ),
     Operation(
@@ -30,7 +29,6 @@ OPERATIONS: Sequence[Operation] = (
             text(*_FILLED, default="", example="." * 81),
             integer("seen", "how many hints were given before", 0, 1000, default=0),
         ),
-        result="PuzzleHint",
         role=Role.LISTEN,
     ),
     Operation(
@@ -39,7 +37,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="Return which symbols are wrong, and how many cells are empty.",
         handler=f"{_API}:check",
         arguments=(_PUZZLE, text(*_FILLED, required=True, example="." * 81)),
-        result="PuzzleHint",
         role=Role.LISTEN,
     ),
 )
