@@ -26,7 +26,7 @@ from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd.player import has_local_player
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
-from pi_appliance.music.player_hub import open_player
+from pi_appliance.music.player_hub import opened_player
 from pi_appliance.music.sound_cards import chosen_card, command_for, find_owner_setting, list_cards
 from pi_appliance.music.stations import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
@@ -432,11 +432,8 @@ def check_player(context: DiagnosticContext) -> Iterator[CheckResult]:
 
 async def _query_player(config: Config, known: Mapping[str, str]) -> tuple[PlayerState, bool]:
     messages = list[str]()
-    player = await open_player(config, known, notify=messages.append)
-    try:
+    async with opened_player(config, known, notify=messages.append) as player:
         return await player.state(), bool(messages)
-    finally:
-        await player.close()
 
 
 def check_posts(context: DiagnosticContext) -> Iterator[CheckResult]:

@@ -1,7 +1,6 @@
 """The commands of `pi-appliance music` that use the terminal while they run."""
 
 import base64
-import contextlib
 import dataclasses
 import inspect
 import json
@@ -10,7 +9,7 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music import text
 from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, player_values
 from pi_appliance.music.operations_library import OPERATIONS
-from pi_appliance.music.player import Player
 from pi_appliance.music.usb import mounts
 from pi_appliance.system.clock import Backoff
 
@@ -250,14 +248,14 @@ async def _tick(view: LineView) -> None:
 async def _follow(settings: Config, view: LineView) -> None:
     import asyncio  # noqa: PLC0415 - not needed to print the help
 
-    from pi_appliance.music.player_hub import open_player  # noqa: PLC0415 - as above
+    from pi_appliance.music.player_hub import opened_player  # noqa: PLC0415 - as above
 
     secrets = load_secrets(settings.path, os.environ)
     backoff, was_connected = Backoff(_FIRST_DELAY, _MAX_DELAY), False
     while True:
         is_new, reason = True, "the player closed the connection"
         try:
-            async with _closing(await open_player(settings, secrets, notify=_note_fallback)) as player:
+            async with opened_player(settings, secrets, notify=_note_fallback) as player:
                 async for names in player.watch_changes():
                     view.show_change({CONNECTION} if is_new else names, await player.state())
                     was_connected, is_new = True, False
@@ -269,14 +267,6 @@ async def _follow(settings: Config, view: LineView) -> None:
         if backoff.failures == 0:  # reported once per loss
             view.show_loss(reason)
         await asyncio.sleep(backoff.next_delay().total_seconds())
-
-
-@contextlib.asynccontextmanager
-async def _closing(player: Player) -> AsyncIterator[Player]:
-    try:
-        yield player
-    finally:
-        await player.close()
 
 
 def _note_fallback(_: str) -> None:

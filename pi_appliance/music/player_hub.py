@@ -457,6 +457,18 @@ async def open_player(
     )
 
 
+@contextlib.asynccontextmanager
+async def opened_player(
+    config: Config, secrets: Mapping[str, str], *, notify: Callable[[str], None] = lambda _: None
+) -> AsyncIterator[Player]:
+    """Provide the player of `open_player` for the duration of the block."""
+    player = await open_player(config, secrets, notify=notify)
+    try:
+        yield player
+    finally:
+        await player.close()
+
+
 def _fallback_player(address: Path, kind: str, options: Any) -> Player:
     # The silent player has only the default partition.
     changed = dataclasses.replace(options, address=str(address), fallback_mpd=False, partition="")

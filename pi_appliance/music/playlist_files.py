@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.model import Uri
-from pi_appliance.music.player_hub import open_player
+from pi_appliance.music.player_hub import opened_player
 
 _T = TypeVar("_T")
 _SUFFIX = ".m3u8"
@@ -24,8 +24,8 @@ def export_playlists(config: Config, secrets: Mapping[str, str]) -> dict[str, by
     """
 
     async def export() -> dict[str, bytes]:
-        player, found = await open_player(config, secrets, notify=lambda _: None), dict[str, bytes]()
-        try:
+        found = dict[str, bytes]()
+        async with opened_player(config, secrets) as player:
             for playlist in await player.list_playlists():
                 uris, has_more = list[str](), True
                 while has_more:
@@ -33,8 +33,6 @@ def export_playlists(config: Config, secrets: Mapping[str, str]) -> dict[str, by
                     uris += [entry.track.uri if entry.track else entry.uri for entry in page.items]
                     has_more = page.has_more and bool(page.items)
                 found[quote(playlist.name, safe=" ") + _SUFFIX] = "".join(f"{uri}\n" for uri in uris).encode()
-        finally:
-            await player.close()
         return found
 
     return _within_time(export())
@@ -51,8 +49,8 @@ def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapp
     """
 
     async def save() -> list[str]:
-        player, notes = await open_player(config, secrets, notify=lambda _: None), list[str]()
-        try:
+        notes = list[str]()
+        async with opened_player(config, secrets) as player:
             present = {playlist.name for playlist in await player.list_playlists()}
             for file, content in playlists.items():
                 name, missing = unquote(file.removesuffix(_SUFFIX)), 0
@@ -63,8 +61,6 @@ def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapp
                         missing += 1
                 if missing:
                     notes.append(f"{missing} tracks of the playlist {name} are not in the library of the player")
-        finally:
-            await player.close()
         return notes
 
     return _within_time(save())

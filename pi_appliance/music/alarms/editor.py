@@ -19,7 +19,7 @@ from pi_appliance.errors import ApplianceError, InvalidOption, Problem, UnknownN
 from pi_appliance.jobs.editor import copy_job, edit_file, new_name, remove_job, require_version
 from pi_appliance.music.alarms.music_job import Action, Options, is_alarm
 from pi_appliance.music.model import SavedPlaylist, Station, describe_text, parse_source
-from pi_appliance.music.player_hub import open_player
+from pi_appliance.music.player_hub import opened_player
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.explanation import describe_days, describe_times
 from pi_appliance.scheduling.schedule import group_days, parse_days, weekly_times
@@ -271,11 +271,8 @@ def _saved_playlists(config: Config, secrets: Mapping[str, str]) -> Sequence[str
     """Return their names, or None without an answer."""
 
     async def ask() -> Sequence[str]:
-        player = await open_player(config, secrets, notify=lambda _: None)
-        try:
+        async with opened_player(config, secrets) as player:
             return [each.name for each in await player.list_playlists()]
-        finally:
-            await player.close()
 
     try:
         return asyncio.run(asyncio.wait_for(ask(), _PLAYER_TIMEOUT))

@@ -6,16 +6,17 @@ The checkpoint is saved with each change of phase, so that another run can resum
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, cast
+from types import UnionType
+from typing import Any, cast, get_args, get_type_hints
 
 from pi_appliance.config import units
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.fade import VolumeControl
-from pi_appliance.music.alarms.music_job import Action, MusicContext, Options, PlayOut
+from pi_appliance.music.alarms.music_job import MusicContext, Options
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp
@@ -93,7 +94,7 @@ def load(text: str) -> tuple[Options, Checkpoint] | None:
     """Parse the result of `dump`; None if another release wrote it."""
     try:
         data = json.loads(text)
-        return _parse_options(data["with"]), _parse_checkpoint(data["session"])
+        return _from_json(Options, data["with"]), _from_json(Checkpoint, data["session"])
     except (ValueError, TypeError, KeyError):
         return None
 
@@ -124,29 +125,18 @@ def _value_to_json(value: Any) -> Any:
     return value
 
 
-def _parse_options(data: dict[str, Any]) -> Options:
-    values = dict(data)
-    for name in ("fade", "duration", "snooze", "in_"):
-        values[name] = None if values[name] is None else timedelta(seconds=values[name])
-    values["action"] = Action(values["action"])
-    values["play_out"] = None if values["play_out"] is None else PlayOut(values["play_out"])
-    values["play"] = None if values["play"] is None else Names(values["play"])
-    return Options(**values)
-
-
-def _parse_checkpoint(data: dict[str, Any]) -> Checkpoint:
-    values = dict(data)
-    values["phase"] = Phase(values["phase"])
-    for name in ("phase_started", "session_started"):
-        values[name] = parse_timestamp(values[name])
-    values["modes"] = None if values["modes"] is None else _parse_modes(values["modes"])
-    position = values["player_position"]
-    values["player_position"] = None if position is None else PlaybackPosition(**position)
-    return Checkpoint(**values)
-
-
-def _parse_modes(data: dict[str, Any]) -> QueueModes:
-    return QueueModes(**{**data, "single": Mode(data["single"]), "consume": Mode(data["consume"])})
+def _from_json(kind: Any, value: Any) -> Any:
+    """Return the value of the type `kind` of which `_value_to_json` made `value`."""
+    if isinstance(kind, UnionType):  # the other type is None
+        return None if value is None else _from_json(get_args(kind)[0], value)
+    if kind is Timestamp:
+        return parse_timestamp(value)
+    if kind is timedelta:
+        return timedelta(seconds=value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: _from_json(hints[name], each) for name, each in value.items()})
+    return kind(value) if issubclass(kind, StrEnum | Names) else value
 
 
 def parse_timestamp(data: Mapping[str, Any]) -> Timestamp:

@@ -10,7 +10,7 @@ a second or two have passed. So the state after a command is the new one.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -25,17 +25,13 @@ from pi_appliance.music.model import (
     LibraryFilter,
     LibraryStats,
     Mode,
-    Output,
     Page,
-    Partition,
     PlayerState,
     Playlist,
     Queue,
     QueuePosition,
-    ReplayGainMode,
     Source,
     Track,
-    TrackRating,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.volumio import library as parsing
@@ -60,6 +56,23 @@ _CAPABILITIES = frozenset(
         Capability.ART,
     }
 )
+
+
+def _lacking(message: str) -> Any:
+    """Return a method that refuses: Volumio cannot do it."""
+
+    async def refuse(*_: object, **__: object) -> NoReturn:
+        raise Refused(message)
+
+    return refuse
+
+
+def _no_way_to(action: str, hint: str = _OWN_PAGE) -> Any:
+    return _lacking(_refusal(action, hint))
+
+
+def _refusal(action: str, hint: str = _OWN_PAGE) -> str:
+    return f"Volumio's REST API cannot {action}; {hint}"
 
 
 class VolumioPlayer(Player):
@@ -204,9 +217,9 @@ class VolumioPlayer(Player):
         """
         now = parsing.to_state(await self._client.state(), (), 0)
         if consume not in (None, now.consume):
-            _refuse("set consume")
+            raise Refused(_refusal("set consume"))
         if single not in (None, Mode.OFF, now.single):
-            _refuse("repeat one track")
+            raise Refused(_refusal("repeat one track"))
         if random is not None:
             await self._client.command("random", value=_bool_text(random))
             await self._wait_for(lambda reply: (reply.get("random") is True) is random, "random has not changed")
@@ -227,7 +240,7 @@ class VolumioPlayer(Player):
         self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
     ) -> AddResult:
         if where is QueuePosition.NEXT:
-            _refuse("add after the current track", "add it to the end, or do it on Volumio's own page")
+            raise Refused(_refusal("add after the current track", f"add it to the end, or {_OWN_PAGE}"))
         await self._client.state()
         async with self._add_lock:
             playable = await self._library.find(source)
@@ -350,77 +363,30 @@ class VolumioPlayer(Player):
 
     # Volumio's REST API lacks the following functions.
 
-    async def set_crossfade(self, seconds: int) -> None:  # noqa: ARG002 - the signature of `Player`
-        raise Refused("Volumio has no crossfade; MPD has")
-
-    async def set_replay_gain(self, gain: ReplayGainMode) -> None:  # noqa: ARG002
-        raise Refused("Volumio has no ReplayGain; MPD has")
-
-    async def list_outputs(self) -> Sequence[Output]:
-        _refuse("list or choose outputs", "see Settings, Playback Options, on its own page")
-
-    async def set_output(self, id: int, on: bool) -> None:  # noqa: A002, ARG002
-        await self.list_outputs()
-
-    async def move_track(self, id: int, to: int) -> None:  # noqa: A002, ARG002
-        _refuse("move tracks in its queue")
-
-    async def remove_tracks(self, ids: Collection[int]) -> None:  # noqa: ARG002
-        _refuse("remove single tracks from its queue", f"clear all of it, or {_OWN_PAGE}")
-
-    async def shuffle_queue(self) -> None:
-        _refuse("shuffle its queue", "switch random on instead")
-
-    async def save_queue(self, name: str, *, replace: bool = False) -> None:  # noqa: ARG002
-        _refuse("save its queue")
-
-    async def update_library(self, folder: str = "") -> None:  # noqa: ARG002
-        _refuse(
-            "start a scan of its library",
-            "it scans a USB drive when you plug it in; else see Settings, Sources, on its page",
-        )
-
-    async def add_to_playlist(self, name: str, source: Source) -> None:  # noqa: ARG002
-        _refuse("edit its playlists")
-
-    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:  # noqa: ARG002
-        _refuse("edit its playlists")
-
-    async def move_in_playlist(self, name: str, position: int, to: int) -> None:  # noqa: ARG002
-        _refuse("edit its playlists")
-
-    async def rename_playlist(self, name: str, to: str) -> None:  # noqa: ARG002
-        _refuse("rename its playlists")
-
-    async def delete_playlist(self, name: str) -> None:  # noqa: ARG002
-        _refuse("delete its playlists")
-
-    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:  # noqa: ARG002
-        _refuse("store ratings", "the appliance stores them itself")
-
-    async def set_rating(self, uri: str, rating: TrackRating) -> None:  # noqa: ARG002
-        _refuse("store ratings", "the appliance stores them itself")
-
-    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:  # noqa: ARG002
-        _refuse("store favourites", "its own are in the folder `favourites`; the appliance stores others itself")
-
-    async def list_partitions(self) -> Sequence[Partition]:
-        raise Refused("Volumio has no partitions; MPD has")
-
-    async def use_partition(self, name: str) -> None:  # noqa: ARG002
-        await self.list_partitions()
-
-    async def create_partition(self, name: str) -> None:  # noqa: ARG002
-        await self.list_partitions()
-
-    async def delete_partition(self, name: str) -> None:  # noqa: ARG002
-        await self.list_partitions()
+    set_crossfade = _lacking("Volumio has no crossfade; MPD has")
+    set_replay_gain = _lacking("Volumio has no ReplayGain; MPD has")
+    list_outputs = set_output = _no_way_to("list or choose outputs", "see Settings, Playback Options, on its own page")
+    move_track = _no_way_to("move tracks in its queue")
+    remove_tracks = _no_way_to("remove single tracks from its queue", f"clear all of it, or {_OWN_PAGE}")
+    shuffle_queue = _no_way_to("shuffle its queue", "switch random on instead")
+    save_queue = _no_way_to("save its queue")
+    update_library = _no_way_to(
+        "start a scan of its library",
+        "it scans a USB drive when you plug it in; else see Settings, Sources, on its page",
+    )
+    add_to_playlist = remove_from_playlist = move_in_playlist = _no_way_to("edit its playlists")
+    rename_playlist = _no_way_to("rename its playlists")
+    delete_playlist = _no_way_to("delete its playlists")
+    ratings = set_rating = _no_way_to("store ratings", "the appliance stores them itself")
+    list_favourites = _no_way_to(
+        "store favourites", "its own are in the folder `favourites`; the appliance stores others itself"
+    )
+    list_partitions = use_partition = create_partition = delete_partition = move_output = _lacking(
+        "Volumio has no partitions; MPD has"
+    )
 
     async def limit_other_partitions(self, limit: int) -> Sequence[str]:  # noqa: ARG002
         return []
-
-    async def move_output(self, name: str) -> None:  # noqa: ARG002
-        await self.list_partitions()
 
     async def _read_queue(self) -> list[Track]:
         tracks = parsing.to_queue(await self._client.queue())
@@ -461,10 +427,6 @@ class VolumioPlayer(Player):
             if _now() >= deadline:
                 raise Refused(f"Volumio reported success, but {problem}")
             await asyncio.sleep(EFFECT_POLL)
-
-
-def _refuse(action: str, hint: str = _OWN_PAGE) -> NoReturn:
-    raise Refused(f"Volumio's REST API cannot {action}; {hint}")
 
 
 def _plays(reply: Mapping[str, Any]) -> bool:
