@@ -5,7 +5,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from functools import cached_property, wraps
 from pathlib import Path
@@ -18,9 +18,15 @@ from pi_appliance.cli.terminal import Command, Number, ProgressLine, json_option
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, InvalidOption, Refused, Unavailable
 from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering
+from pi_appliance.puzzles.board_report import (
+    DEFAULT_MAX_SOLUTIONS,
+    BoardReport,
+    answer_to_json,
+    format_partial_result,
+    render_precomputed,
+)
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.plan import Task, plan_tasks
-from pi_appliance.puzzles.rendering import DEFAULT_MAX_SOLUTIONS, BoardReport, answer_board, format_partial_result
 from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.system import files
 
@@ -40,28 +46,26 @@ Examples:
 """
 
 
-def _parse_rules(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+def _parsed_by(parse: Callable[[Any], object]) -> Callable[[click.Context, click.Parameter, Any], object]:
+    """Return a callback that parses the value of an option, if it is given."""
+
+    def callback(_: click.Context, __: click.Parameter, value: Any) -> object:
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return callback
+
+
+def _parse_rules(values: Sequence[str]) -> dict[str, str]:
     rules = {}
     for words in values:
         name, equals, value = words.partition("=")
         if not equals:
-            raise click.BadParameter(f"{words!r} is not a rule; write name=value, see `pi-appliance puzzle rules`")
+            raise ValueError(f"{words!r} is not a rule; write name=value, see `pi-appliance puzzle rules`")
         rules[name.strip()] = value.strip()
     return rules
-
-
-def _parse_length(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
-    try:
-        return None if value is None else units.parse_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _parse_size(_: click.Context, __: click.Parameter, value: str) -> int:
-    try:
-        return units.parse_size(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def read_stdin(most: int = boards.MAX_BYTES) -> str:
@@ -119,40 +123,32 @@ def board_options(command: Command) -> Command:
         return command(request=PuzzleRequest(name, board, rules), **options)
 
     words = "A known board, a file, - for stdin, or a drawing. Default: the first known board."
-    with_rules = click.option(
-        "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_parse_rules, help="A rule; can be repeated."
-    )(wrapper)
-    return click.argument("name", metavar="PUZZLE")(click.option("--board", metavar="BOARD", help=words)(with_rules))
+    parse, help_text = _parsed_by(_parse_rules), "A rule; can be repeated."
+    with_rules = click.option("--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=parse, help=help_text)
+    with_board = click.option("--board", metavar="BOARD", help=words)
+    return click.argument("name", metavar="PUZZLE")(with_board(with_rules(wrapper)))
 
 
 def compute_options(command: Command) -> Command:
     """Add the parameter `limits` (ComputeOptions) to a command."""
 
     @wraps(command)
-    def wrapper(
-        *,
-        cores: int | None,
-        length: timedelta | None,
-        checkpoint_writes: int,
-        config: Path | ConfigNotFound,
-        dry_run: bool,
-        **options: Any,
-    ) -> Any:
-        return command(limits=ComputeOptions(cores, length, checkpoint_writes, config, dry_run), **options)
+    def wrapper(**options: Any) -> Any:
+        limits = ComputeOptions(**{each.name: options.pop(each.name) for each in fields(ComputeOptions)})
+        return command(limits=limits, **options)
 
-    limit = click.option("--for", "length", metavar="LENGTH", callback=_parse_length, help="Time limit, such as 30s.")
+    parse_length, plan_help = _parsed_by(units.parse_duration), "Show the plan: cores, memory, writes and folders."
+    limit = click.option("--for", "length", metavar="LENGTH", callback=parse_length, help="Time limit, such as 30s.")
     cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
     writes = click.option(
         "--checkpoint-writes",
         metavar="SIZE",
         default=units.format_size(local.CHECKPOINT_WRITES),
         show_default=True,
-        callback=_parse_size,
+        callback=_parsed_by(units.parse_size),
         help="Write at most this much to save an unfinished search.",
     )
-    dry_run = click.option(
-        "--dry-run", is_flag=True, help="Show the plan: cores, memory, writes and folders. Nothing is searched."
-    )
+    dry_run = click.option("--dry-run", is_flag=True, help=f"{plan_help} Nothing is searched.")
     return cores(limit(writes(dry_run(optional_config_option(wrapper)))))
 
 
@@ -175,16 +171,11 @@ class _LazyCache(Cache):
     """
 
     def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[Unavailable], None]) -> None:
-        super().__init__()
         self._config, self._on_error = config, on_error
 
     @cached_property
     def _cache(self) -> Cache:
-        try:
-            return FileCache(_find_state_dir(self._config) / local.FOLDER)
-        except Unavailable as error:
-            self._on_error(error)
-            return Cache()
+        return FileCache(_find_state_dir(self._config) / local.FOLDER)
 
     def load(self, name: str) -> memoryview | None:
         return self._cache.load(name)
@@ -224,8 +215,15 @@ def _report_interruption(
 
 @contextmanager
 def _search(
-    limits: ComputeOptions, report: BoardReport | None = None, *, cache_required: bool = False
+    puzzle: Puzzle,
+    task: Task | BoardReport,
+    limits: ComputeOptions,
+    *,
+    output: Path | None = None,
+    as_json: bool = False,
+    cache_required: bool = False,
 ) -> Iterator[tuple[SearchRuntime, ProgressLine]]:
+    """Yield the runtime of a search. With `--dry-run`, show its plan and end the command."""
     line = ProgressLine()
     seconds = None if limits.length is None else limits.length.total_seconds()
     estimates: list[local.Estimate] = []
@@ -235,7 +233,8 @@ def _search(
         line.show(part, f"{remaining}: {note}" if remaining else note)
 
     def describe_partial_result(error: Interrupted) -> str:
-        return (report and report.partial_result) or format_partial_result(error)
+        known = task.partial_result if isinstance(task, BoardReport) else ""
+        return known or format_partial_result(error)
 
     def report_cache_error(error: Unavailable) -> None:
         if cache_required:
@@ -250,23 +249,17 @@ def _search(
         estimates.append(local.Estimate(runtime.monotonic))
         runtime.cache = _LazyCache(limits.config, report_cache_error)
         runtime.checkpoint_writes = limits.checkpoint_writes
+        if limits.dry_run:
+            folders = {"Tables and checkpoints": str(_find_state_dir(limits.config) / local.FOLDER)}
+            folders |= {"Output": str(output)} if output else {}
+            plan = plan_tasks(puzzle, [Task(task.name, task.board, task.mode)], runtime, seconds, folders)
+            line.clear()
+            if as_json:
+                _print_json(plan.to_json())
+            else:
+                click.echo(rendering.render_rows(plan.rows()), nl=False)
+            click.get_current_context().exit(1 if plan.refused else 0)
         yield runtime, line
-
-
-def _show_plan(
-    puzzle: Puzzle, task: Task, limits: ComputeOptions, output: Path | None = None, *, as_json: bool = False
-) -> None:
-    seconds = None if limits.length is None else limits.length.total_seconds()
-    folders = {"Tables and checkpoints": str(_find_state_dir(limits.config) / local.FOLDER)}
-    with _search(limits) as (runtime, line):
-        plan = plan_tasks(puzzle, [task], runtime, seconds, folders | ({"Output": str(output)} if output else {}))
-        line.clear()
-    if as_json:
-        _print_json(plan.to_json())
-    else:
-        click.echo(rendering.render_rows(plan.rows()), nl=False)
-    if plan.refused:
-        click.get_current_context().exit(1)
 
 
 def _print_json(value: object) -> None:
@@ -327,41 +320,38 @@ def solve(
     """
     if output is not None and not output.name:
         raise click.UsageError("--output needs a file name")
-    puzzle, report = _start_report(request, solutions)
+    report = _start_report(request, solutions)
     if max_solutions and report.mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
-    if limits.dry_run:
-        _show_plan(puzzle, Task(report.name, report.board, report.mode), limits, output, as_json=as_json)
-        return
     is_page = output is not None and output.suffix.lower() in (".html", ".htm")
-    with _search(limits, report) as (runtime, line), _open_output(output, line) as write:
+    search = _search(report.puzzle, report, limits, output=output, as_json=as_json)
+    with search as (runtime, line), _open_output(output, line) as write:
         counts = report.mode is SolveMode.COUNT  # then the boards are not listed, which may be thousands
         listed = _discard if as_json or is_page or counts else write
-        answer_board(puzzle, report, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
+        report.search(max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
         if report.refused:
             raise report.refused
         if as_json:
-            result = {"puzzle": request.name, **rendering.report_to_json(puzzle, report)}
-            write(json.dumps(result, ensure_ascii=False) + "\n")
+            write(json.dumps({"puzzle": request.name, **report.to_json()}, ensure_ascii=False) + "\n")
         elif is_page:
             from pi_appliance.puzzles.page import Page  # noqa: PLC0415 - few commands write a page
 
-            page = Page(puzzle, "by hand")
+            page = Page(report.puzzle, "by hand")
             page.add_board(report)
-            write(page.render(rendering.summarize(report).rstrip("."), ""))
+            write(page.render(report.summarize().rstrip("."), ""))
         elif counts:
-            write(rendering.render_report(puzzle, report))
+            write(report.render())
     if output is not None:
         click.echo(f"{'proven to have no solution' if report.proven else 'solved'}; wrote {output}")
 
 
-def _start_report(request: PuzzleRequest, solutions: str | None) -> tuple[Puzzle, BoardReport]:
+def _start_report(request: PuzzleRequest, solutions: str | None) -> BoardReport:
     puzzle, board = request.load_board()
     if solutions is not None and solutions not in puzzle.MODES:
         supported = ", ".join(puzzle.MODES)
         raise InvalidOption(f"{request.name} does not support {SolveMode(solutions)}; supported: {supported}")
     mode = puzzle.MODES[0] if solutions is None else SolveMode(solutions)
-    return puzzle, BoardReport(name=request.board_title(puzzle), board=board, mode=mode)
+    return BoardReport(puzzle=puzzle, name=request.board_title(puzzle), board=board, mode=mode)
 
 
 @command.command("count", short_help="Count the solutions of one board.")
@@ -378,18 +368,15 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
       2    unknown puzzle, board or rule, invalid board, or the puzzle does not count
       130  stopped by Ctrl-C; the partial result is printed
     """
-    puzzle, report = _start_report(request, SolveMode.COUNT)
-    if limits.dry_run:
-        _show_plan(puzzle, Task(report.name, report.board, report.mode), limits, as_json=as_json)
-        return
-    with _search(limits, report) as (runtime, _):
-        answer_board(puzzle, report, 1, runtime, _discard)
+    report = _start_report(request, SolveMode.COUNT)
+    with _search(report.puzzle, report, limits, as_json=as_json) as (runtime, _):
+        report.search(1, runtime, _discard)
     if report.refused:
         raise report.refused
     if as_json:
-        _print_json({"puzzle": request.name, **rendering.report_to_json(puzzle, report)})
+        _print_json({"puzzle": request.name, **report.to_json()})
     else:
-        click.echo(rendering.summarize(report))
+        click.echo(report.summarize())
 
 
 @command.command("score", short_help="Score the positions of a file.")
@@ -410,10 +397,8 @@ def score(name: str, board: str, limits: ComputeOptions) -> None:
     score_rows = _get_function(puzzle, name, "score_rows")
     text = read_stdin() if board == "-" else boards.read_text(Path(board))
     positions = _get_function(puzzle, name, "parse_positions")(text, STDIN if board == "-" else board)
-    if limits.dry_run:
-        _show_plan(puzzle, Task("scores", positions, SolveMode.FIRST), limits)
-        return
-    with _search(limits) as (runtime, line), _open_output(None, line) as write:
+    task = Task("scores", positions, SolveMode.FIRST)
+    with _search(puzzle, task, limits) as (runtime, line), _open_output(None, line) as write:
         for row in score_rows(positions, runtime):
             write(f"{row}\n")
 
@@ -433,10 +418,7 @@ def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
     """
     puzzle, board = request.load_board()
     find_hint = _get_function(puzzle, request.name, "hint")
-    if limits.dry_run:
-        _show_plan(puzzle, Task("hint", board, puzzle.MODES[0]), limits)
-        return
-    with _search(limits) as (runtime, _):
+    with _search(puzzle, Task("hint", board, puzzle.MODES[0]), limits) as (runtime, _):
         words = find_hint(board, runtime)
     click.echo(words)
 
@@ -458,11 +440,8 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
     """
     puzzle, model = request.load_board()
     generate_board = _get_function(puzzle, request.name, "generate")
-    if limits.dry_run:
-        _show_plan(puzzle, Task("generate", model, SolveMode.FIRST), limits)
-        return
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
-    with _search(limits) as (runtime, _):
+    with _search(puzzle, Task("generate", model, SolveMode.FIRST), limits) as (runtime, _):
         generated = generate_board(seed, model, runtime)
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
     facts = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
@@ -486,17 +465,15 @@ def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
     """
     puzzle = load_puzzle(name)
     build_tables = _get_function(puzzle, name, "precompute")
-    if limits.dry_run:
-        _show_plan(puzzle, Task("precompute", None, SolveMode.FIRST), limits, as_json=as_json)
-        return
-    with _search(limits, cache_required=True) as (runtime, _):
+    task = Task("precompute", None, SolveMode.FIRST)
+    with _search(puzzle, task, limits, as_json=as_json, cache_required=True) as (runtime, _):
         started = runtime.monotonic()
         answer = build_tables(runtime)
         seconds = runtime.monotonic() - started
     if as_json:
-        _print_json({"puzzle": name, "seconds": round(seconds, 3), **rendering.answer_to_json(answer)})
+        _print_json({"puzzle": name, "seconds": round(seconds, 3), **answer_to_json(answer)})
     else:
-        click.echo(rendering.render_precomputed(answer, seconds), nl=False)
+        click.echo(render_precomputed(answer, seconds), nl=False)
 
 
 def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[..., Any]:

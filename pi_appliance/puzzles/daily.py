@@ -6,17 +6,17 @@ imports a solver.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Grid, Puzzle, Step, pluralize
+from pi_appliance.puzzles import Grid, pluralize
 
 if TYPE_CHECKING:  # the daemon reads the puzzle of the day, but draws none
-    from pi_appliance.puzzles.rendering import BoardReport
+    from pi_appliance.puzzles.board_report import BoardReport
 
 MAX_HINTS = 400
 EMPTY = "."
@@ -82,9 +82,7 @@ def choose_board(reports: "Sequence[BoardReport]", day: date) -> "BoardReport | 
     return next(iter(generated), None) or (listed[day.toordinal() % len(listed)] if listed else None)
 
 
-def daily_to_json(
-    puzzle: Puzzle, reports: "Sequence[BoardReport]", day: date, *, with_hints: bool = True
-) -> dict[str, object] | None:
+def daily_to_json(reports: "Sequence[BoardReport]", day: date, *, with_hints: bool) -> dict[str, object] | None:
     """Return the object `today` of result.json; None if no board was solved.
 
     Hints take up to a second on a small machine, so a run at its deadline leaves them out.
@@ -92,12 +90,12 @@ def daily_to_json(
     report = choose_board(reports, day)
     if report is None:
         return None
-    hints: list[Hint] = []
-    grid: Grid | None = None
+    puzzle, hints, grid = report.puzzle, list[Hint](), None
     if report.solutions:
         line = report.solutions[0]
         steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first is the start
-        hints = [_make_hint(step) for step in steps] if with_hints else []
+        placed = ((step, *(step.placed or (None, ""))) for step in steps)
+        hints = [Hint(step.caption, cell, symbol, step.also) for step, cell, symbol in placed] if with_hints else []
         grid = puzzle.as_grid(report.board, line) if hasattr(puzzle, "as_grid") else None
     return {
         "name": report.name,
@@ -105,11 +103,6 @@ def daily_to_json(
         "notation": getattr(puzzle, "NOTATION", ""),
         "grid": asdict(grid) if grid else None,
     }
-
-
-def _make_hint(step: Step) -> Hint:
-    cell, symbol = step.placed or (None, "")
-    return Hint(step.caption, cell, symbol, step.also)
 
 
 def read_daily(result: Path) -> DailyPuzzle | None:
@@ -159,12 +152,12 @@ def check_progress(grid: Grid, filled: str) -> Progress:
 def describe_progress(grid: Grid, progress: Progress) -> Progress:
     """Return `progress` with a text: how many symbols are wrong, and how many are missing."""
     if progress.solved:
-        return _answer(progress, progress.seen, SOLVED)
+        return replace(progress, text=SOLVED)
     wrong = f"{pluralize(len(progress.wrong), 'symbol')} {'is' if len(progress.wrong) == 1 else 'are'} wrong"
     noun, state = ("ship square", "missing") if grid.optional else ("cell", "empty")
     left = f"{pluralize(progress.left, noun)} {'is' if progress.left == 1 else 'are'} {state}"
     text = f"{wrong if progress.wrong else 'No mistake so far'}; {left}."
-    return _answer(progress, progress.seen, text, next(iter(progress.wrong), None))
+    return replace(progress, text=text, cell=next(iter(progress.wrong), None))
 
 
 def give_hint(daily: DailyPuzzle, filled: str, seen: int) -> Progress:
@@ -174,23 +167,20 @@ def give_hint(daily: DailyPuzzle, filled: str, seen: int) -> Progress:
         Refused: `filled` does not fit the board.
     """
     grid = daily.grid
-    state = check_progress(grid, filled) if grid else Progress((), 1, seen)
-    if state.wrong:
-        return _answer(state, seen, _describe_mistake(daily, state.wrong[0], filled), state.wrong[0])
+    state = replace(check_progress(grid, filled) if grid else Progress((), 1, seen), seen=seen)
+    if grid and state.wrong:
+        cell = state.wrong[0]
+        return replace(state, text=f"The {filled[cell].upper()} in {grid.cell_name(cell)} is wrong.", cell=cell)
     if state.solved:
-        return _answer(state, seen, SOLVED)
+        return replace(state, text=SOLVED)
     number = max(seen, _first_open_step(daily.hints, filled) if grid else 0)
     while grid and number < len(daily.hints) and _is_filled(daily.hints[number], filled):
         number += 1
     if number >= len(daily.hints):
-        return _answer(state, seen, "There are no more hints." if daily.hints else "There are no hints for this board.")
+        return replace(state, text=f"There are no {'more hints' if daily.hints else 'hints for this board'}.")
     hint = daily.hints[number]
     open_cells = (cell for cell in (hint.cell, *hint.also) if grid and cell is not None and filled[cell] == EMPTY)
-    return _answer(state, number + 1, hint.text, next(open_cells, None))
-
-
-def _answer(state: Progress, seen: int, text: str, cell: int | None = None) -> Progress:
-    return Progress(state.wrong, state.left, seen, text, cell)
+    return replace(state, seen=number + 1, text=hint.text, cell=next(open_cells, None))
 
 
 def _is_filled(hint: Hint, filled: str) -> bool:
@@ -207,8 +197,3 @@ def _first_open_step(hints: Sequence[Hint], filled: str) -> int:
             break
         start = number + 1
     return start
-
-
-def _describe_mistake(daily: DailyPuzzle, cell: int, filled: str) -> str:
-    assert daily.grid
-    return f"The {filled[cell].upper()} in {daily.grid.cell_name(cell)} is wrong."

@@ -8,15 +8,8 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
-from pi_appliance.puzzles.rendering import (
-    BoardReport,
-    format_details,
-    format_elapsed,
-    format_label,
-    format_value,
-    generator_facts,
-    summarize,
-)
+from pi_appliance.puzzles.board_report import BoardReport
+from pi_appliance.puzzles.rendering import format_details, format_elapsed, format_label, format_value
 
 MAX_STEPS = 200
 _LAST_STEP_FACTOR = 3  # the last step is shown this many times longer
@@ -64,7 +57,7 @@ def render_player(steps: Iterable[Step], name: str) -> Player:
     pictures = [_player_frame(step.svg) for step in shown_steps]
     columns = zip(*(picture.parts for picture in pictures), strict=False)
     common = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, columns))  # parts that all begin with
-    times = Counter(part for picture in pictures for part in set(picture.parts[common:]))
+    times = Counter(part for picture in pictures for part in dict.fromkeys(picture.parts[common:]))
     shared = {part: f"{name}_{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
     base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
     drawn = "".join(f'<g id="{key}">{part}</g>' for part, key in shared.items())
@@ -185,7 +178,7 @@ class Page:
         self._boards.append(report.name)
         parts = [
             f"<h2>{escape(report.name)}</h2>",
-            f"<p>{escape(summarize(report))}</p>",
+            f"<p>{escape(report.summarize())}</p>",
             f'<p class="quiet">{escape(puzzle.describe(report.board))} · {format_elapsed(report.seconds)}</p>',
             *self._render_board(report, f"p{number}"),
         ]
@@ -273,7 +266,7 @@ class Page:
         rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(report.answer.nodes_searched())}
         if report.listed > 1:
             rows["Solutions in result.txt"] = format_value(report.listed)
-        rows |= format_details({**generator_facts(self._puzzle, report), **report.answer.details})
+        rows |= format_details({**report.generator_facts(), **report.answer.details})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 

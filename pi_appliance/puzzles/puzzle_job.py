@@ -22,26 +22,21 @@ from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unava
 from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize
+from pi_appliance.puzzles.board_report import (
+    DEFAULT_MAX_SOLUTIONS,
+    RESOURCE_ERRORS,
+    BoardReport,
+    answer_to_json,
+    format_partial_result,
+    render_precomputed,
+    summarize_precomputed,
+    to_appliance_error,
+)
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.puzzles.daily import daily_to_json
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.plan import Plan, Task, plan_tasks
-from pi_appliance.puzzles.rendering import (
-    DEFAULT_MAX_SOLUTIONS,
-    RESOURCE_ERRORS,
-    BoardReport,
-    answer_board,
-    answer_to_json,
-    format_details,
-    format_elapsed,
-    format_partial_result,
-    render_precomputed,
-    render_rows,
-    report_to_json,
-    summarize,
-    summarize_precomputed,
-    to_appliance_error,
-)
+from pi_appliance.puzzles.rendering import format_details, format_elapsed, render_rows
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.puzzles.runtime.limits import MemoryBudget
 from pi_appliance.puzzles.runtime.local import Estimate
@@ -243,7 +238,7 @@ class PuzzleBatch:
                 result = self._write_reports()
         except Unavailable as error:  # without reports, the history has the results
             known = (each for each in self.reports if each.answer or each.partial_result)
-            results = [f"{each.name}: {summarize(each).rstrip('.')}" for each in islice(known, _MAX_SUMMARIES)]
+            results = [f"{each.name}: {each.summarize().rstrip('.')}" for each in islice(known, _MAX_SUMMARIES)]
             message = f"{error}. Results: {'; '.join(results)}" if results else str(error)
             raise (DeadlineExceeded(message) if self.stop_reason else Unavailable(message)) from None
         if self.stop_reason:
@@ -262,7 +257,7 @@ class PuzzleBatch:
                 self._precompute_tables()
             for name in self._board_order():
                 self.progress.start_part(name)
-                self._answer_board(BoardReport(name=name, board=self.boards[name], mode=self.mode))
+                self._answer_board(name, self.boards[name])
             for name, seed in self.seeds.items():
                 self._answer_generated_board(name, seed)
         except Interrupted as interrupted:
@@ -314,26 +309,28 @@ class PuzzleBatch:
             self._report_build_error(f"generated: {name}", error)
             return
         details = {"seed": str(seed), **generated.details}
-        report = BoardReport(name=name, board=generated.board, mode=self.mode, generator_details=details)
         self.runtime.checkpoints.clear()
         try:
-            self._answer_board(report)
+            self._answer_board(name, generated.board, details)
         finally:
             for checkpoint in self.runtime.checkpoints:  # the next run generates another board
                 self.runtime.cache.remove(checkpoint)
 
-    def _answer_board(self, report: BoardReport) -> None:
+    def _answer_board(self, name: str, board: object, details: Mapping[str, int | float | str] | None = None) -> None:
+        report = BoardReport(
+            puzzle=self.puzzle, name=name, board=board, mode=self.mode, generator_details=details or {}
+        )
         self.reports.append(report)
         if self.progress.parts > 1:
             self.file.write(f"{report.name}\n{'=' * len(report.name)}\n")
         self._write_picture(f"{report.name}.svg", self.puzzle.render_svg(report.board))
         try:
-            answer_board(self.puzzle, report, self.options.max_solutions, self.runtime, self.file.write)
+            report.search(self.options.max_solutions, self.runtime, self.file.write)
         finally:
             self.page.add_board(report)
             gc.collect()  # the tables of a search may be in a cycle of references
-        for name, drawn in (report.answer.pictures if report.answer else {}).items():
-            self._write_picture(f"{report.name}-{name}.svg", drawn)
+        for picture, drawn in (report.answer.pictures if report.answer else {}).items():
+            self._write_picture(f"{name}-{picture}.svg", drawn)
 
     def _write_picture(self, name: str, picture: str) -> None:
         with self.report_set.file(name) as file:
@@ -410,8 +407,8 @@ class PuzzleBatch:
             "summary": summary,
             "peak_memory": _peak_memory(),
             "precomputed": answer_to_json(self.precomputed) if self.precomputed else None,
-            "boards": [report_to_json(self.puzzle, report) for report in self.reports],
-            "today": daily_to_json(self.puzzle, self.reports, local_day(self.context), with_hints=not self.stop_reason),
+            "boards": [report.to_json() for report in self.reports],
+            "today": daily_to_json(self.reports, local_day(self.context), with_hints=not self.stop_reason),
             "not_reached": self._unreached_names(),
         }
 

@@ -1,4 +1,4 @@
-"""Answer boards; listings, details, tables and reports that all puzzles share.
+"""Listings, details, tables and drawings that all puzzles share; `board_report` has the reports.
 
 A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and
 "End Solution". A solution begins with its notation, unless the puzzle reads its solutions itself.
@@ -6,15 +6,14 @@ A listing has "Starting Board" and the board; for each solution "Start Solution"
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from html import escape
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TypeVar
 
-from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable
-from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, Table, pluralize
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.puzzles import Progress, Table
 
 BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
 READ_PROGRESS_INTERVAL = 50  # solutions
@@ -110,120 +109,6 @@ def _placed(read: Callable[[], Result], above: int) -> Result:
         raise ConfigError([replace(each, line=each.line + above) for each in problems]) from None
 
 
-DEFAULT_MAX_SOLUTIONS = 10_000  # solutions listed; the longest take some 20 MB
-MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON
-PROGRESS_INTERVAL = 50  # solutions
-RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the search of one board, but not the batch
-
-
-@dataclass(slots=True, kw_only=True)
-class BoardReport:
-    """A board and its result."""
-
-    name: str
-    board: object
-    mode: SolveMode
-    generator_details: Mapping[str, int | float | str] = field(default_factory=dict)
-    """Details of the generation, if the board was generated."""
-    answer: Answer[object] | None = None
-    listed: int = 0  # the number of listed solutions
-    solutions: list[object] = field(default_factory=list)  # the first of them
-    seconds: float = 0.0
-    partial_result: str = ""  # the partial result in a sentence, if the search or the listing was interrupted
-    refused: ApplianceError | None = None
-    """Why memory or disk space did not suffice to answer it or to list all solutions."""
-
-    @property
-    def solved(self) -> bool:
-        """Whether it has a solution."""
-        return self.answer is not None and self.answer.proof is None
-
-    @property
-    def proven(self) -> bool:
-        """Whether it is proven to have none."""
-        return self.answer is not None and self.answer.proof is not None
-
-
-def answer_board(
-    puzzle: Puzzle, report: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
-) -> None:
-    """Solve a board, write its part of result.txt, and fill in `report`. Raises Interrupted."""
-    started, interrupted = runtime.monotonic(), None
-
-    def report_listed() -> None:
-        runtime.report_progress(None, f"{pluralize(report.listed, 'solution')} listed")
-
-    try:
-        write(f"{BOARD_HEADER}\n{puzzle.render(report.board)}\n")
-        report.answer = puzzle.solve(report.board, report.mode, runtime)
-        list_solutions(puzzle, report, 1 if report.mode is SolveMode.FIRST else limit, write, report_listed)
-    except Interrupted as error:
-        interrupted = error
-        listed = f"listing was interrupted after {pluralize(report.listed, 'solution')}"
-        report.partial_result = listed if report.answer else format_partial_result(error)
-    except RESOURCE_ERRORS as error:  # report what is known and listed so far
-        report.refused = to_appliance_error(error)
-    report.seconds = runtime.monotonic() - started
-    if report.answer:  # free the tables of the search for the next boards
-        tried = report.answer.nodes_searched()
-        report.answer = replace(report.answer, solutions=iter(()), nodes_searched=lambda: tried)
-    write(render_report(puzzle, report))
-    if interrupted:
-        raise interrupted
-
-
-def list_solutions(
-    puzzle: Puzzle,
-    report: BoardReport,
-    limit: int,
-    write: Callable[[str], object],
-    sign: Callable[[], object] = lambda: None,
-) -> None:
-    """Write up to `limit` solutions, and count them in `report`; call `sign` now and then."""
-    render_solution, board = puzzle.render_solution, report.board  # of 50,000 solutions, each look-up counts
-    for solution in islice(report.answer.solutions if report.answer else (), limit):
-        drawing = render_solution(board, solution)
-        end = SOLUTION_END if drawing[-1:] == "\n" else f"\n{SOLUTION_END}"
-        write(f"{SOLUTION_START}\n\n{drawing}{end}\n\n")
-        report.listed += 1
-        if report.listed <= MAX_KEPT_SOLUTIONS:
-            report.solutions.append(solution)
-        if not report.listed % PROGRESS_INTERVAL:
-            sign()
-
-
-def render_report(puzzle: Puzzle, report: BoardReport) -> str:
-    """Return the text below the listed solutions."""
-    generated = "; ".join(
-        f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, report).items()
-    )
-    start = {"Generator": generated, "Board": puzzle.describe(report.board)}
-    if report.answer:
-        start["Solutions"] = format_count(report.answer, report.listed)
-        start["Solutions listed"] = f"{report.listed:,}"
-        start[f"{puzzle.NODE_UNIT.capitalize()} tried"] = f"{report.answer.nodes_searched():,}"
-    refused, elapsed = str(report.refused or ""), format_elapsed(report.seconds)
-    end = {"So far": report.partial_result, "Refused": refused, "Time": elapsed}
-    details = render_details(report.answer) if report.answer else ""
-    start, end = ({name: value for name, value in rows.items() if value} for rows in (start, end))
-    return f"{render_rows(start)}{details}{render_rows(end)}\n"
-
-
-def format_count(answer: Answer[object], listed: int) -> str:
-    """Return the number of solutions in words."""
-    if answer.proof:
-        return f"none, proven by {answer.proof} ({answer.reason})"
-    if answer.count is not None:
-        return f"{answer.count:,}"
-    return f"at least {max(1, listed):,}; not counted"
-
-
-def render_details(answer: Answer[object]) -> str:
-    """Return the details as rows, then the tables."""
-    tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
-    return render_rows(format_details(answer.details)) + tables + ("\n" if tables else "")
-
-
 def format_details(facts: Mapping[str, int | float | str]) -> dict[str, str]:
     """Return the details with labels and formatted values; the kernel mode comes last."""
     in_order = sorted(facts.items(), key=lambda fact: fact[0] == "kernel")
@@ -268,91 +153,6 @@ def svg_document(width: float, height: float, title: str, style: str, parts: Ite
     start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" style="max-width:100%;height:auto">'
     start += f"\n<title>{escape(title, quote=False)}</title>\n<style>{style}</style>"
     return "\n".join((start, *parts, "</svg>\n"))
-
-
-def to_appliance_error(error: Exception) -> ApplianceError:
-    """Convert one of RESOURCE_ERRORS to an error with a message for the user."""
-    if isinstance(error, ApplianceError):
-        return error
-    return Refused("it needs more memory than allowed; raise the limit or use fewer cores")
-
-
-def format_partial_result(interrupted: Interrupted) -> str:
-    """Return the partial result of an interrupted search."""
-    return (interrupted.partial_result or "nothing is known yet").rstrip(".")
-
-
-def generator_facts(puzzle: Puzzle, report: BoardReport) -> dict[str, int | float | str]:
-    """Return the details of the generation that the result does not repeat."""
-    if not report.generator_details:
-        return {}
-    known_details = report.answer.details if report.answer else {}
-    solutions = {puzzle.notate(report.board, line) for line in report.solutions}
-    return {
-        name: value
-        for name, value in report.generator_details.items()
-        if known_details.get(name) != value and value not in solutions
-    }
-
-
-def summarize(report: BoardReport) -> str:
-    """Return the result in a sentence."""
-    if report.answer is None:
-        return str(report.refused or f"Not answered yet: {report.partial_result or 'it was not reached'}.")
-    if report.answer.proof:
-        return f"No solution, proven by {report.answer.proof}: {report.answer.reason}."
-    if report.answer.count is None:
-        result = "Solved; the solutions were not counted"
-    elif report.mode is SolveMode.FEWEST:
-        result = f"{pluralize(report.answer.count, 'shortest solution')}"
-    else:
-        result = pluralize(report.answer.count, "solution")
-    end = report.partial_result or str(report.refused or "")
-    return f"{result}; {end}." if end else f"{result}."
-
-
-def report_to_json(puzzle: Puzzle, report: BoardReport) -> dict[str, object]:
-    """Return the object of a board in result.json."""
-    answer = report.answer
-    return {
-        "name": report.name,
-        "board": puzzle.render(report.board),
-        "size": puzzle.describe(report.board),
-        "generator": dict(report.generator_details),
-        "mode": str(report.mode),
-        "answered": answer is not None,
-        **(answer_to_json(answer) if answer else {}),
-        "listed": report.listed,
-        "solutions": [puzzle.notate(report.board, line) for line in report.solutions],
-        "seconds": round(report.seconds, 3),
-        "partial_result": report.partial_result,
-        "refused": str(report.refused or ""),
-    }
-
-
-def answer_to_json(answer: Answer[object]) -> dict[str, object]:
-    """Return the result without its solutions."""
-    return {
-        "solved": answer.proof is None,
-        "proof": answer.proof and str(answer.proof),
-        "reason": answer.reason,
-        "count": answer.count,
-        "nodes_searched": answer.nodes_searched(),
-        "details": dict(answer.details),
-        "tables": [{key: getattr(table, key) for key in ("title", "headers", "rows")} for table in answer.tables],
-        "pictures": list(answer.pictures),
-    }
-
-
-def render_precomputed(answer: Answer[object], seconds: float) -> str:
-    """Return the text about precomputed tables."""
-    return render_details(answer) + render_rows({"Time": format_elapsed(seconds)}) + "\n"
-
-
-def summarize_precomputed(answer: Answer[object]) -> str:
-    """Return the details of precomputed tables in a row."""
-    facts = (f"{format_label(name).lower()} {format_value(value)}" for name, value in answer.details.items())
-    return ", ".join(facts) or "complete"
 
 
 def format_elapsed(seconds: float) -> str:

@@ -18,8 +18,9 @@ import pytest
 from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode
+from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.raster import Canvas
-from pi_appliance.puzzles.rendering import BOARD_HEADER, BoardReport, list_solutions
+from pi_appliance.puzzles.rendering import BOARD_HEADER
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 pytestmark = pytest.mark.contract
@@ -220,8 +221,9 @@ def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
     mode = next(mode for mode in (SolveMode.ALL, SolveMode.FIRST, SolveMode.FEWEST) if mode in puzzle.MODES)
     for _, name, board, answer, lines in answered(puzzle, mode):
         parts = [f"{BOARD_HEADER}\n{puzzle.render(board)}\n"]
-        report = BoardReport(name=name, board=board, mode=mode, answer=replace(answer, solutions=iter(lines)))
-        list_solutions(puzzle, report, 20, parts.append)
+        listed = replace(answer, solutions=iter(lines))
+        report = BoardReport(puzzle=puzzle, name=name, board=board, mode=mode, answer=listed)
+        report.list_solutions(20, parts.append)
         ((read, again),) = puzzle.parse_listing("".join(parts), name, lambda *_: None)
         assert read == board
         assert list(again) == lines[:20]

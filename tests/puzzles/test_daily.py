@@ -12,7 +12,8 @@ import pytest
 
 from pi_appliance.errors import DeadlineExceeded, Refused
 from pi_appliance.operations import Role
-from pi_appliance.puzzles import SolveMode
+from pi_appliance.puzzles import SolveMode, sudoku
+from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.daily import (
     DailyPuzzle,
     check_progress,
@@ -22,7 +23,6 @@ from pi_appliance.puzzles.daily import (
     read_daily,
 )
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.rendering import BoardReport
 from pi_appliance.web.security import COOKIE
 from tests.fakes.context import FakeContext
 from tests.puzzles.test_job import CutOff
@@ -90,7 +90,7 @@ def test_a_generated_board_comes_first(tmp_path: Path, day: int) -> None:
 
 
 def test_known_boards_take_turns() -> None:
-    reports = [BoardReport(name=name, board=name, mode=SolveMode.FIRST) for name in ("a", "b")]
+    reports = [BoardReport(puzzle=sudoku, name=name, board=name, mode=SolveMode.FIRST) for name in ("a", "b")]
     assert choose_board(reports, date(2027, 3, 1)) is None, "not solved"
 
 

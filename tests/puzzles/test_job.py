@@ -16,11 +16,11 @@ import pytest
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import Answer, SolveMode, Step, Table
-from pi_appliance.puzzles.page import MAX_STEPS, Page
+from pi_appliance.puzzles.board_report import BoardReport, render_precomputed
+from pi_appliance.puzzles.page import MAX_STEPS, Page, render_player
 from pi_appliance.puzzles.peg_solitaire import BOARDS, check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.rendering import BoardReport, render_precomputed
 from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 
@@ -416,7 +416,7 @@ def test_a_memory_error_during_a_search_is_reported(tmp_path: Path) -> None:
 def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) -> None:
     drawn = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
     steps = [Step(f"step {number}", drawn) for number in range(MAX_STEPS + more)]
-    puzzle = SimpleNamespace(
+    puzzle: Any = SimpleNamespace(
         TITLE="Long",
         NODE_UNIT="moves",
         steps=lambda *_: iter(steps),
@@ -424,12 +424,20 @@ def test_the_page_shows_only_the_first_steps_of_a_very_long_solution(more: int) 
         describe=lambda _: "long",
         notate=lambda *_: "a line",
     )
-    page = Page(puzzle, "job")  # type: ignore[arg-type]
-    page.add_board(
-        BoardReport(name="long", board=None, mode=SolveMode.FIRST, answer=Answer(), listed=1, solutions=["a line"])
-    )
+    page = Page(puzzle, "job")
+    report = BoardReport(puzzle=puzzle, name="long", board=None, mode=SolveMode.FIRST, answer=Answer(), listed=1)
+    report.solutions.append("a line")
+    page.add_board(report)
     assert page.render("solved", "").count('class="frame"') == MAX_STEPS
     assert ("Only the first 200 steps are shown." in page.render("solved", "")) == bool(more)
+
+
+def test_the_parts_of_a_page_are_numbered_in_the_order_of_the_pictures() -> None:
+    squares = [f'<rect x="{number}" width="1" height="1" />' for number in range(20)]
+    drawings = ("".join(each) for each in (squares, squares[::-1]))
+    steps = (Step("", f'<svg viewBox="0 0 20 1">{drawing}</svg>') for drawing in drawings)
+    shared = re.findall(r'<g id="p_[0-9a-f]+">(.+?)</g>', render_player(steps, "p").markup)
+    assert shared == squares, "any other order may change from one run to the next"
 
 
 def test_details_end_with_the_kernel_mode_before_the_tables() -> None:

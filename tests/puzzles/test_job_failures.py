@@ -14,11 +14,11 @@ import pytest
 from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
 from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, Step
+from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, WeightedProgress, run
-from pi_appliance.puzzles.rendering import BoardReport, answer_board
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 from tests.puzzles.test_job import CutOff, peg, values
@@ -230,10 +230,9 @@ class Counting:
 def test_a_solution_is_rendered_once() -> None:
     puzzle = Counting(load_puzzle("sudoku"))
     page = Page(cast(Puzzle, puzzle), "test")
-    reported = BoardReport(
-        name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST
-    )
-    answer_board(cast(Puzzle, puzzle), reported, 1, SearchRuntime(), lambda _: None)
+    board = puzzle.parse(puzzle.BOARDS["everest"], "everest")
+    reported = BoardReport(puzzle=cast(Puzzle, puzzle), name="everest", board=board, mode=SolveMode.FIRST)
+    reported.search(1, SearchRuntime(), lambda _: None)
     for _ in range(6):
         page.add_board(reported)
     assert "The page is too large to animate" in page.render("", "")
@@ -259,10 +258,9 @@ class Tables:
 
 def test_a_reported_result_releases_its_memory() -> None:
     puzzle = Heavy(load_puzzle("sudoku"))
-    reported = BoardReport(
-        name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST
-    )
-    answer_board(cast(Puzzle, puzzle), reported, 1, SearchRuntime(), lambda _: None)
+    board = puzzle.parse(puzzle.BOARDS["everest"], "everest")
+    reported = BoardReport(puzzle=cast(Puzzle, puzzle), name="everest", board=board, mode=SolveMode.FIRST)
+    reported.search(1, SearchRuntime(), lambda _: None)
     assert reported.answer
     assert (reported.answer.nodes_searched(), reported.listed) == (7, 1)
     assert puzzle.tables() is None

@@ -8,19 +8,20 @@ import pytest
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.puzzles import SolveMode, peg_solitaire
+from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.peg_solitaire import solve
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse, parse_listing, render
-from pi_appliance.puzzles.rendering import BoardReport, list_solutions, render_report
 from pi_appliance.puzzles.runtime import SearchRuntime
 
 
 def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:
     board = parse(drawing, "drawn")
     parts: list[str] = []
-    report = BoardReport(name="drawn", board=board, mode=mode, answer=solve(board, mode, SearchRuntime()))
-    list_solutions(peg_solitaire, report, limit, parts.append)
-    return f"Starting Board\n{render(board)}\n" + "".join(parts) + render_report(peg_solitaire, report)
+    answer = solve(board, mode, SearchRuntime())
+    report = BoardReport(puzzle=peg_solitaire, name="drawn", board=board, mode=mode, answer=answer)
+    report.list_solutions(limit, parts.append)
+    return f"Starting Board\n{render(board)}\n" + "".join(parts) + report.render()
 
 
 def refused(text: str, kind: type[ApplianceError] = ConfigError) -> str:
