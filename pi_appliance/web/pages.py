@@ -7,11 +7,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import BytecodeCache, Environment, FileSystemLoader
+from jinja2.bccache import Bucket
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -33,6 +35,23 @@ _PLACES = {  # in the navigation, by the beginning of the name of a template
     "jobs/": "jobs",
     "error": "",
 }
+
+
+class _CompiledTemplates(BytecodeCache):
+    """The compiled templates of this process: each web service that starts in it uses them again."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.code is not None:
+            self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _CompiledTemplates()
 
 MAX_LISTED_TEXT = 120  # characters of a name in a list; tags may have thousands
 
@@ -60,7 +79,9 @@ class Pages:
         self._frame, self._machine = frame, machine
         self._find_role: Callable[[str, str], Role | None] = lambda *_: Role.OWNER
         loader = FileSystemLoader(Path(web.__file__).parent / "templates")
-        self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+        self._templates = Environment(
+            loader=loader, bytecode_cache=_COMPILED, autoescape=True, trim_blocks=True, lstrip_blocks=True
+        )
         self._templates.globals |= {
             "version": __version__,
             "static": static_files.address,
