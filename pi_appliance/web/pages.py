@@ -38,7 +38,7 @@ _PLACES = {  # in the navigation, by the beginning of the name of a template
 
 
 class _CompiledTemplates(BytecodeCache):
-    """The compiled templates of this process: each web service that starts in it uses them again."""
+    """Keeps the compiled templates for the next web service that starts in this process."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str], CodeType] = {}

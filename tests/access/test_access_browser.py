@@ -7,8 +7,9 @@ from playwright.sync_api import BrowserContext, expect
 
 from pi_appliance.operations import Role
 from tests.access.test_roles import household
+from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance
-from tests.web.test_browser import CHROMIUM, browser
+from tests.web.test_browser import browser
 
 __all__ = ["browser"]
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")

@@ -3,22 +3,21 @@
 import re
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.installation import Installation
 from tests.test_daemon import up
+from tests.web.chromium import CHROMIUM, launch_chromium
 
-CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = launch_chromium(playwright)
         yield browser.new_page(viewport={"width": 390, "height": 844})
         browser.close()
 

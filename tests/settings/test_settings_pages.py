@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.fakes.http_recorder import http_recorder
+from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance, configuration, served
-from tests.web.test_browser import CHROMIUM, browser, phone
+from tests.web.test_browser import browser, phone
 
 __all__ = ["browser"]
 

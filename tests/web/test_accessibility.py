@@ -10,9 +10,10 @@ from playwright.sync_api import Browser, Page
 from pi_appliance import plugins
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
+from tests.web.chromium import CHROMIUM
 from tests.web.every_page import open_every_page, served_with_everything
 from tests.web.served_appliance import ServedAppliance
-from tests.web.test_browser import CHROMIUM, WIDTHS, browser
+from tests.web.test_browser import WIDTHS, browser
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 __all__ = ["browser"]

@@ -15,10 +15,10 @@ from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
 from tests.posting.test_pages import add_post, settings
+from tests.web.chromium import CHROMIUM, launch_chromium
 from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
 from tests.web.test_pages import STATIONS, record, report
 
-CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 MANY = "".join(f'- {{name: Station {number}, url: "http://radio.example/{number}"}}\n' for number in range(8))
 # The width of the page and of the window; each thing to press that is too small for a thumb.
@@ -37,8 +37,7 @@ ASKED = "JSON.parse(sessionStorage.asked)"
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-background-networking", "--host-resolver-rules=MAP * 127.0.0.1"]
-        result = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        result = launch_chromium(playwright)
         yield result
         result.close()
 

@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, expect
 from pi_appliance.config.loader import load_config
 from pi_appliance.jobs import editor
 from tests.jobs.test_job_editing import JOBS, REST, text_of
+from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance, configuration, served
-from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 
 __all__ = ["browser"]
 

@@ -12,10 +12,11 @@ from pi_appliance.music.model import CoverArt
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
+from tests.web.chromium import CHROMIUM
 from tests.web.list_player import SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_art import drawn
-from tests.web.test_browser import CHROMIUM, browser
+from tests.web.test_browser import browser
 from tests.web.test_pages import STATIONS, record
 
 pytestmark = [

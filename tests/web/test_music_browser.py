@@ -10,10 +10,11 @@ from playwright.sync_api import Browser, Page, Route, expect
 from pi_appliance.music.model import CoverArt, PlaybackState, Track
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock, files
+from tests.web.chromium import CHROMIUM
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 from tests.web.test_art import drawn
-from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 from tests.web.test_pages import record
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")

@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 from pi_appliance.puzzles.daily import DailyPuzzle, read_daily
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
+from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance, configuration, served
-from tests.web.test_browser import CHROMIUM, WIDTHS, browser, phone
+from tests.web.test_browser import WIDTHS, browser, phone
 
 pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),

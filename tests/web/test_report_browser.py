@@ -8,8 +8,9 @@ from playwright.sync_api import Browser, FrameLocator, expect
 
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
+from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
-from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 
 pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),

@@ -7,8 +7,9 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from pi_appliance.storage.model import Outcome
+from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
-from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 from tests.web.test_pages import record
 
 __all__ = ["browser"]

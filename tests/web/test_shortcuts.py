@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pi_appliance.music.model import AddResult, PlaybackState
+from tests.web.chromium import CHROMIUM
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, served
-from tests.web.test_browser import CHROMIUM, browser
+from tests.web.test_browser import browser
 
 pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium"),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.web.chromium import CHROMIUM
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, served
-from tests.web.test_browser import CHROMIUM, browser, phone
+from tests.web.test_browser import browser, phone
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 __all__ = ["browser"]
