@@ -7,6 +7,7 @@ of the parser are used instead of its loader, so no Python objects are created.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import time, timedelta
 from enum import StrEnum
@@ -233,6 +234,9 @@ def _key_of_name(cls: type, name: str) -> str:
     return next(yaml_key(field) for field in fields(cls) if field.name == name)
 
 
+_BASE: ContextVar[Path] = ContextVar("base")  # the directory of relative file names
+
+
 def structure(tree: Tree, path: YamlPath, data: object, cls: type[T], base: Path) -> tuple[T | None, list[Problem]]:
     """Convert `data`, found at `path` of `tree`, to a `cls`.
 
@@ -248,14 +252,17 @@ def structure(tree: Tree, path: YamlPath, data: object, cls: type[T], base: Path
     """
     if data is None:
         data = {}
+    token = _BASE.set(base)
     try:
-        return _converter(base).structure(data, cls), []
+        return _converter().structure(data, cls), []
     except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever the hooks raise
         return None, list(_problems(tree, path, error, cls))
+    finally:
+        _BASE.reset(token)
 
 
 @cache  # cattrs writes a function for each data class, and that once is enough
-def _converter(base: Path) -> Converter:
+def _converter() -> Converter:
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
 
     def parsed_by(parse: Callable[[Any], object]) -> Callable[[object, Any], Any]:
@@ -275,7 +282,7 @@ def _converter(base: Path) -> Converter:
     converter.register_structure_hook(Money, parsed_by(units.parse_money))
     converter.register_structure_hook(Names, parsed_by(_names))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
-    converter.register_structure_hook(Path, by_text(lambda text: base / Path(text).expanduser(), "a file name"))
+    converter.register_structure_hook(Path, by_text(lambda text: _BASE.get() / Path(text).expanduser(), "a file name"))
     converter.register_structure_hook(Chance, parsed_by(schedule.parse_chance))
     converter.register_structure_hook_func(lambda cls: cls == Schedule, parsed_by(schedule.parse_schedule))
     optional = Union[Schedule, None]  # noqa: UP007 - X | None of a union of classes is flattened, and must be found as such
