@@ -144,6 +144,8 @@ def _import_program() -> None:
     for path in sorted(ROOT.glob("pi_appliance/**/*.py")):
         importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     importlib.import_module("apprise")  # the slowest library
+    loader = importlib.import_module("pi_appliance.config.loader")
+    loader.load_config(ROOT / "config" / "appliance.yaml")  # cattrs writes a function for each class of it
 
 
 def _serve(control: socket.socket) -> list[str] | None:
