@@ -12,7 +12,7 @@ from typing import TypedDict
 import click
 
 from pi_appliance.cli.terminal import config_option
-from pi_appliance.config import CONFIG_NAME, display_path, loader, secrets
+from pi_appliance.config import CONFIG_NAME, loader, secrets, warnings
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import pluralize
@@ -24,6 +24,7 @@ from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import clock, files
+from pi_appliance.system.files import display_path
 
 
 @click.group("config", short_help="Check, describe or create the configuration.")
@@ -67,7 +68,7 @@ def check_config(path: Path) -> ConfigCheckJson:
     stations = load_stations(config.stations)
     known = secrets.load(config.path, os.environ, secret_names(config))
     tree = loader.read_yaml(config.path)
-    loader.validate_notifiers(tree, config, known)
+    warnings.validate_notifiers(tree, config, known)
     unsafe = {
         "web": secrets.page_problem(config, known.get("WEB_PASSWORD", "")),
         "mpd-proxy": proxy_problem(config, known.get("MPD_PROXY_PASSWORD", "")),
@@ -85,7 +86,7 @@ def check_config(path: Path) -> ConfigCheckJson:
         "content": ", ".join(counts),
         "problems": [],
         "warnings": [
-            *map(str, loader.config_warnings(config, known, clock.now())),
+            *map(str, warnings.config_warnings(config, known, clock.now())),
             *map(str, missing_sources(tree, config, known, stations)),
             *([f"{name}: {secrets.NOT_SET_UP}; run: pi-appliance qr"] if secrets.needs_setup(config, known) else []),
             *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),

@@ -28,8 +28,8 @@ from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import VisibleFormatter, format_instant, local_config_option
-from pi_appliance.config import display_path, last_good, secrets
-from pi_appliance.config.last_good import ConfigProblemJson, WrongFile
+from pi_appliance.config import config_file, secrets
+from pi_appliance.config.config_file import ConfigProblemJson, WrongFile
 from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.diagnostics.problems import find_problems
@@ -55,6 +55,7 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest
 from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
+from pi_appliance.system.files import display_path
 from pi_appliance.system.machine import Sensors
 from pi_appliance.system.power import MachinePower
 from pi_appliance.system.systemd import ServiceNotifier
@@ -205,17 +206,17 @@ class Daemon:
     def config_error(self) -> WrongFile | None:
         """The problems of the file, and since when the configuration in use was the file."""
         error = self._config_error
-        return None if error is None else last_good.describe(self.appliance.config, error)
+        return None if error is None else config_file.describe_error(self.appliance.config, error)
 
     def _report_configuration(self, error: ConfigError | None) -> None:
         """Copy the configuration if the file is good; otherwise report its `error`."""
         self._config_error, config = error, self.appliance.config
         try:
             if error is None:
-                last_good.save(config)
+                config_file.save_last_good(config)
                 return
             self.say(f"the configuration file is wrong, so the last good one stays in use:\n{error}", is_problem=True)
-            if last_good.record_error(config, error):
+            if config_file.record_error(config, error):
                 title = f"the configuration of {config.name or network.host_name()} is wrong"
                 message = Message(title=title, body=f"{error}\n\n{_USED}")
                 for name in config.notify.on_failure or ():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from pi_appliance.config import find_config, secrets
-from pi_appliance.config.last_good import load_for_history
+from pi_appliance.config.config_file import load_for_history
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable

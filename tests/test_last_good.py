@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config import last_good
-from pi_appliance.config.loader import load_config
+from pi_appliance.config.config_file import save_last_good
+from pi_appliance.config.loader import last_good_path, load_config, load_usable
 from pi_appliance.errors import ConfigError
 from tests.installation import Installation, wait_until
 from tests.test_daemon import QUIET, Up, up
@@ -62,7 +62,7 @@ def status(daemon: Up) -> dict:
 
 
 def the_copy(installation: Installation) -> Path:
-    return last_good.copy_path(installation.config, installation.state)
+    return last_good_path(installation.config, installation.state)
 
 
 @pytest.mark.slow_variants
@@ -125,23 +125,23 @@ def test_the_copy_is_private_and_written_only_when_it_differs(installation):
     write_good(installation)
     installation.state.mkdir()
     config = load_config(installation.config)
-    last_good.save(config)
+    save_last_good(config)
     copy = the_copy(installation)
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert copy.read_bytes() == installation.config.read_bytes()
     before = copy.stat().st_ino, copy.stat().st_mtime_ns
-    last_good.save(config)
+    save_last_good(config)
     assert (copy.stat().st_ino, copy.stat().st_mtime_ns) == before
 
 
 def test_the_copy_of_another_file_is_not_used(installation):
     write_good(installation)
     installation.state.mkdir()
-    last_good.save(load_config(installation.config))
+    save_last_good(load_config(installation.config))
     other = installation.folder / "other.yaml"
     other.write_text("nonsense: 1\n", "utf-8")
     with pytest.raises(ConfigError):
-        last_good.load_usable(other)
+        load_usable(other)
 
 
 def test_a_kill_while_the_copy_is_written_leaves_a_good_copy(installation):
@@ -150,13 +150,13 @@ def test_a_kill_while_the_copy_is_written_leaves_a_good_copy(installation):
     script = """
 import dataclasses, sys
 from pathlib import Path
-from pi_appliance.config import last_good
+from pi_appliance.config.config_file import save_last_good
 from pi_appliance.config.loader import load_config
 config = load_config(Path(sys.argv[1]))
-last_good.save(config)
+save_last_good(config)
 print("ready", flush=True)
 for number in range(10**9):
-    last_good.save(dataclasses.replace(config, text=config.text + f"# {number}" * 1000))
+    save_last_good(dataclasses.replace(config, text=config.text + f"# {number}" * 1000))
 """
     for _ in range(5):
         command = [sys.executable, "-c", script, str(installation.config)]
@@ -168,7 +168,7 @@ for number in range(10**9):
         process.stdout.close()
         good = installation.config.read_bytes()
         installation.config.write_bytes(b"")
-        assert last_good.load_usable(installation.config).jobs.keys() == {"tick"}
+        assert load_usable(installation.config).jobs.keys() == {"tick"}
         installation.config.write_bytes(good)
 
 

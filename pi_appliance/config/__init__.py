@@ -27,12 +27,3 @@ def find_config(path: Path | None, environment: Mapping[str, str]) -> Path:
 def nearby_config() -> Path | None:
     """Return the first of `PLACES` that exists."""
     return next((place for place in PLACES if place.is_file()), None)
-
-
-def display_path(path: Path) -> str:
-    """Return `path` relative to the working directory if it is below it."""
-    try:
-        here = Path.cwd()
-        return str(path.relative_to(here)) if here != Path("/") else str(path)
-    except (ValueError, OSError):  # not below it, or the working directory was removed
-        return str(path)

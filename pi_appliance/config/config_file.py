@@ -1,7 +1,8 @@
 """The owner's configuration file, changed by the page and the command line.
 
 A change is checked as a whole before it is written, under a lock and atomically. The text before it
-is kept in the state folder, so that the owner can go back.
+is kept in the state folder, so that the owner can go back. A copy of the last good text is used
+while the file is wrong.
 """
 
 import contextlib
@@ -13,12 +14,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypedDict
 
-from pi_appliance.config import display_path, editing
+from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, decode_text, parse_yaml
-from pi_appliance.config.loader import load_config, read_yaml
-from pi_appliance.errors import Refused, Unavailable, UnknownName
+from pi_appliance.config.loader import find_state_dirs, last_good_path, load_config, load_usable, read_yaml
+from pi_appliance.config.model import Config
+from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.system import files
+from pi_appliance.system.files import display_path
 
 FOLDER = "configurations"
 """The folder of the earlier texts, in the state folder."""
@@ -191,3 +195,81 @@ def replace_file(path: Path, content: bytes) -> None:
 def content_version(raw: bytes) -> str:
     """Return 16 hexadecimal digits that identify the content of a file."""
     return hashlib.sha256(raw).hexdigest()[:16]
+
+
+def load_for_history(path: Path) -> Config:
+    """Read as `load_usable`; without a good copy, return only where the earlier texts are.
+
+    Raises:
+        ConfigError: The file is wrong, and no state folder has earlier texts.
+    """
+    path = path.absolute()
+    try:
+        return load_usable(path)
+    except ConfigError:
+        for folder in find_state_dirs(path):
+            if (folder / FOLDER).is_dir():
+                return Config(path=path, state_dir=folder)
+        raise
+
+
+def save_last_good(config: Config) -> None:
+    """Copy the text of `config` into the state folder, unless the copy is the same.
+
+    Raises:
+        Unavailable: It cannot be written.
+    """
+    _write_if_changed(last_good_path(config.path, config.state_dir), config.text)
+    with contextlib.suppress(OSError):
+        _error_path(config).unlink()
+
+
+def record_error(config: Config, error: ConfigError) -> bool:
+    """Record `error` of the file of `config`, and return whether it is a new one.
+
+    Raises:
+        Unavailable: It cannot be written.
+    """
+    return _write_if_changed(_error_path(config), str(error))
+
+
+def _error_path(config: Config) -> Path:
+    return last_good_path(config.path, config.state_dir).with_suffix(".error")
+
+
+def _write_if_changed(path: Path, text: str) -> bool:
+    content = text.encode()
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == content:
+            return False
+    files.write_file(path, content, mode=0o600)  # addresses may contain keys
+    return True
+
+
+class ConfigProblemJson(TypedDict):
+    """A problem of a configuration file."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str
+
+
+class WrongFile(TypedDict):
+    """The problems of the file, and since when the configuration in use was the file."""
+
+    problems: list[ConfigProblemJson]
+    in_use_since: datetime | None
+
+
+def describe_error(config: Config, error: ConfigError) -> WrongFile:
+    """Return the problems of the file, and since when the copy in use was the file."""
+    since = None
+    with contextlib.suppress(OSError):
+        since = datetime.fromtimestamp(last_good_path(config.path, config.state_dir).stat().st_mtime, UTC)
+    problems: list[ConfigProblemJson] = [
+        {"file": each.file, "line": each.line, "column": each.column, "message": each.message, "hint": each.hint}
+        for each in error.problems
+    ]
+    return {"problems": problems, "in_use_since": since}

@@ -1,25 +1,25 @@
 """Load appliance.yaml. All problems are reported together."""
 
+import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
-from pi_appliance.config import binding, display_path
+from pi_appliance.config import binding
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
-from pi_appliance.config.trigger_problems import trigger_problems, trigger_warnings
-from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused, UnknownName, suggest
-from pi_appliance.scheduling import explanation, schedule
+from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.scheduling.schedule import Every
 from pi_appliance.system import files
-from pi_appliance.system.network import is_loopback_only
+from pi_appliance.system.files import display_path
 
 
 def load_config(path: Path, text: str | None = None) -> Config:
@@ -53,56 +53,10 @@ def load_config(path: Path, text: str | None = None) -> Config:
     notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
     player = config.player and replace(config.player, options=parts["player", ""])
     problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
-    problems += [*notifier_problems(tree, config), *trigger_problems(tree, config)]
+    problems += [*notifier_problems(tree, config), *_trigger_problems(tree, config)]
     if problems:
         raise ConfigError(problems)
     return replace(config, path=path, text=text, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
-
-
-def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
-    """Return the problems of future runs: misleading schedules, missing files and keys."""
-    tree = read_yaml(config.path)
-    warnings = list(_schedule_lints(tree, config, now))
-    for name, job in config.jobs.items():
-        for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
-            warnings.append(tree.problem(("jobs", name, "with", *where), wrong, right))
-    for name, part in config.networks.items():
-        if missing := secret_names.missing(part, secrets):
-            right = f"run: pi-appliance networks login {name}"
-            warnings.append(tree.problem(("networks", name), missing, right, at_key=True))
-    warnings += _hotspot_warnings(tree, config, secrets)
-    if (
-        config.backup
-        and config.backup.whole
-        and len(secrets.get("BACKUP_PASSPHRASE", "")) < secret_names.MIN_PASSPHRASE
-    ):
-        right = f"write BACKUP_PASSPHRASE=… with {secret_names.MIN_PASSPHRASE} or more characters into secrets.env"
-        warnings.append(tree.problem(("backup", "whole"), "no backup is made without a passphrase", right, at_key=True))
-    return [*warnings, *notifier_warnings(tree, config, secrets), *trigger_warnings(tree, config, secrets)]
-
-
-def _hotspot_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield why the hot spot would not open, or not help, at the moment when it is needed."""
-    if config.hotspot is None:
-        return
-    if is_loopback_only(config.web.host):
-        wrong = f"no phone reaches the page over it: the page listens on {config.web.host}"
-        yield tree.problem(("hotspot",), wrong, "write host: 0.0.0.0 under web:", at_key=True)
-    if 0 < len(secrets.get("HOTSPOT_PASSWORD", "")) < secret_names.MIN_PASSWORD_LENGTH:
-        right = f"write {secret_names.MIN_PASSWORD_LENGTH} or more characters into secrets.env"
-        yield tree.problem(("hotspot",), "HOTSPOT_PASSWORD is too short, so it does not open", right, at_key=True)
-
-
-def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
-    jobs: Any = tree.data["jobs"] if isinstance(tree.data, Mapping) and config.jobs else {}
-    for name, job in config.jobs.items():
-        for place, entry in schedule.find_expressions(jobs[name]["schedule"]) if job.schedule else ():
-            for expression in entry.expressions:
-                lints = (
-                    *explanation.find_lints(expression),
-                    *explanation.find_dst_lints(expression, config.zone_of(job), now),
-                )
-                yield from (tree.problem(("jobs", name, "schedule", *place), wrong, right) for wrong, right in lints)
 
 
 def read_yaml(path: Path) -> Tree:
@@ -272,6 +226,8 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
             yield tree.problem(where, f"no job is called {report_from!r}", suggest(report_from, tuple(jobs)))
 
 
+_STATE_DIRS = ("/var/lib/pi-appliance", "~/.local/state/pi-appliance", "state")
+"""State folders of the service and of `config init`, for a file that does not name its own."""
 _SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)
 _NEED_OPTIONS = ("jobs", "player", "notifiers")  # useless without their options
 
@@ -313,6 +269,44 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
         if part is not None and key not in _NEED_OPTIONS:
             good[key] = value
     return good
+
+
+def load_usable(path: Path, state_dir: Path | None = None) -> Config:
+    """Read the configuration `path`; if it is wrong, its last good copy, with `error` set.
+
+    Args:
+        path: The file. Relative paths in its copy are relative to its folder, too.
+        state_dir: The folder of the copy, if it is known.
+
+    Raises:
+        ConfigError: The file is wrong, and there is no good copy.
+    """
+    path = path.absolute()
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        for folder in [state_dir] if state_dir else find_state_dirs(path):
+            with contextlib.suppress(OSError, UnicodeError, ConfigError):
+                config = load_config(path, last_good_path(path, folder).read_text("utf-8"))
+                return replace(config, state_dir=folder, error=error)
+        raise
+
+
+def find_state_dirs(path: Path) -> list[Path]:
+    """Return the folders in which the copy of the wrong file `path` may be."""
+    partial = load_partial(path)
+    places = [*os.environ.get("STATE_DIRECTORY", "").split(":"), *_STATE_DIRS]
+    usual = [path.parent / os.path.expanduser(each) for each in places if each]  # noqa: PTH111 - pathlib raises without a home
+    return [*([partial.state_dir] if partial else []), *usual]
+
+
+def last_good_path(path: Path, state_dir: Path) -> Path:
+    """Return the path of the last good copy of the file `path`.
+
+    Its name has a checksum of `path`, so that another file never uses it.
+    """
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+    return state_dir / f"last-good-{digest[:12]}.yaml"
 
 
 def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dict[binding.YamlPath, str]:
@@ -419,35 +413,15 @@ def _find_ping_problem(address: str) -> tuple[str, str] | None:
     return problem
 
 
-def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield a warning for each notifier or ping with a missing secret."""
-    for name, part in config.notifiers.items():
-        if lack := plugins.load("notifiers", part.kind).missing_secrets(part.options, secrets):
-            wrong, _, right = lack.partition("; ")
-            yield tree.problem(("notifiers", name), wrong, right, at_key=True)
+def _trigger_problems(tree: Tree, config: Config) -> Iterator[Problem]:
+    """Yield the triggers that need another section of the file."""
     for name, job in config.jobs.items():
-        if missing := secret_names.missing_secrets(job.healthchecks_url or "", secrets):
-            wrong = f"missing secrets: {', '.join(missing)}"
-            yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "add them to secrets.env")
-
-
-def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:
-    """Check the options of all notifiers by connecting each one.
-
-    This is slow, because it imports the libraries that send.
-
-    Raises:
-        ConfigError: Every notifier whose options were refused.
-    """
-    problems = []
-    for name, part in config.notifiers.items():
-        kind = plugins.load("notifiers", part.kind)
-        if kind.missing_secrets(part.options, secrets):
-            continue  # notifier_warnings reports it
-        try:
-            kind.connect(part.options, secrets)
-        except Refused as error:
-            wrong, _, right = str(error).partition("; ")
-            problems.append(tree.problem(("notifiers", name, "with"), wrong, right))
-    if problems:
-        raise ConfigError(problems)
+        if job.triggers.mqtt.topic and config.mqtt is None:
+            path = ("jobs", name, "triggers", "mqtt")
+            yield tree.problem(path, "no MQTT broker is named", "add a section such as mqtt: {host: 192.168.1.2}")
+    buttons = [(name, job.triggers.button) for name, job in config.jobs.items() if job.triggers.button.pin is not None]
+    pulls = {button.pin: button.pull_up for _, button in reversed(buttons)}
+    for name, button in buttons:
+        if button.pull_up is not pulls[button.pin]:
+            where = ("jobs", name, "triggers", "button", "pull-up")
+            yield tree.problem(where, f"another job has another value for pin {button.pin}", "write the same one")

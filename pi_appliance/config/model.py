@@ -4,6 +4,7 @@ Field names are the YAML keys with _ for -. The text in Annotated describes a ke
 and `config init`.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.cluster import ClusterConfig
 from pi_appliance.config.triggers import Mqtt, Triggers
 from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
 from pi_appliance.scheduling.schedule import Chance, Schedule
 
 Issues = list[tuple[tuple[str | int, ...], str, str]]
 """Problems of values: the path of the key, the problem, and its correction."""
+_SCHEDULER = re.compile(r"(tls|tcp)://([\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 
 class StartedBy(StrEnum):
@@ -345,6 +347,27 @@ class BackupFolder:
     def check(self) -> Issues:
         """Return the problems of the values."""
         return [] if self.keep >= 1 else [(("keep",), f"{self.keep} keeps nothing", "write 1 or more")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfig:
+    """The cluster that helps with puzzles; `pi-appliance cluster` writes this section."""
+
+    scheduler: Annotated[str, "the address of Dask's scheduler, such as tls://192.168.1.20:8786"]
+    unencrypted: Annotated[
+        bool, "allow tcp:// to other machines, where everybody in the network can run programs as a worker's user"
+    ] = False
+
+    def check(self) -> Issues:
+        """Return the problems of the values."""
+        found = _SCHEDULER.fullmatch(self.scheduler)
+        if found is None or not 0 < int(found[3]) < 65536:
+            wrong = f"{self.scheduler!r} is not the address of a scheduler"
+            return [(("scheduler",), wrong, "write one such as tls://192.168.1.20:8786")]
+        if found[1] == "tcp" and found[2] not in _THIS_MACHINE and not self.unencrypted:
+            wrong = f"{self.scheduler} is not encrypted"
+            return [(("scheduler",), wrong, "write tls://, or unencrypted: true if nobody else is in the network")]
+        return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.binding import is_in_yaml, yaml_key
-from pi_appliance.config.cluster import ClusterConfig
 from pi_appliance.config.model import (
     BackupFolder,
     CatchUp,
     ClockConfig,
+    ClusterConfig,
     Conditions,
     Config,
     Hotspot,

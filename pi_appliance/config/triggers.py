@@ -9,6 +9,9 @@ from typing import Annotated
 from pi_appliance.config.units import Limits, Names, format_duration
 
 _Issues = list[tuple[tuple[str | int, ...], str, str]]
+MQTT_PASSWORD = "MQTT_PASSWORD"  # noqa: S105 - its name
+NO_GPIO = "the library gpiozero is not installed; run: pip install 'pi-appliance[gpio]'"
+NO_MQTT = "the library aiomqtt is not installed; run: pip install 'pi-appliance[mqtt]'"
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]{2,60}")
 
 

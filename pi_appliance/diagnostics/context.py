@@ -8,12 +8,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self, TypedDict
 
-from pi_appliance.config import CONFIG_NAME, display_path, loader
+from pi_appliance.config import CONFIG_NAME, loader
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.storage.history import Store
 from pi_appliance.system import files
 from pi_appliance.system.clock import Clock, SystemClock
+from pi_appliance.system.files import display_path
 from pi_appliance.system.systemd import Systemd
 
 HISTORY = "history.db"

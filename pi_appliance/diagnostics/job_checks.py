@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config import display_path, last_good, loader, secret_writer, secrets, units
+from pi_appliance.config import loader, secret_writer, secrets, units
 from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import (
     UNKNOWN,
@@ -38,6 +38,7 @@ from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Run, latest_significant_run
 from pi_appliance.system import files
+from pi_appliance.system.files import display_path
 
 _SYSTEM = "etc/cron.d/pi-appliance"
 _NO_CRON_JOBS = "no job of the configuration runs by cron"
@@ -275,7 +276,7 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
     if isinstance(context.error, ConfigError):
         first, *more = map(str, context.error.problems)
         count = f" (and {len(more)} more)" if more else ""
-        copy = context.config and last_good.copy_path(context.path, context.config.state_dir)
+        copy = context.config and loader.last_good_path(context.path, context.config.state_dir)
         usable = "; the last good configuration is used meanwhile" if copy and os.access(copy, os.F_OK) else ""
         yield fail(name, first + count + usable, f"{_CHECK}{context.option}")
         return

@@ -23,7 +23,7 @@ import click
 
 from pi_appliance.cli import client
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
-from pi_appliance.config import display_path, loader
+from pi_appliance.config import loader
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.jobs import long_run, notifications, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
@@ -36,6 +36,7 @@ from pi_appliance.scheduling.crontab import CrontabChange, SystemCrontab, UserCr
 from pi_appliance.storage import model
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.system import clock
+from pi_appliance.system.files import display_path
 from pi_appliance.system.process import StopSignal
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import secret_writer, secrets
-from pi_appliance.config.last_good import load_usable
+from pi_appliance.config.loader import load_usable
 from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
 from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, missing, of_network, secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName

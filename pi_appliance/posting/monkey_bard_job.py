@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config import display_path
 from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.posting import monkey_bard_state, store
@@ -25,6 +24,7 @@ from pi_appliance.posting.monkey_bard_state import (
 )
 from pi_appliance.posting.sender import RunPoster
 from pi_appliance.storage.model import Result
+from pi_appliance.system.files import display_path
 
 _COUNT_NAMES = {10**15: "quadrillion", 10**12: "trillion", 10**9: "billion", 10**6: "million"}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import IO, cast
 
 from pi_appliance import plugins
-from pi_appliance.config import display_path
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import ConfigError, UnknownName
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START, parse_error
+from pi_appliance.system.files import display_path
 
 _MAX_NAME_LENGTH = 24  # characters; longer words are a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # a board, or a file with a suffix

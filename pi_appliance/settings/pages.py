@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance import plugins
-from pi_appliance.config import display_path, editing, hidden_parts
+from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.model import Config, PluginConfig, Radio, Retention, Updates, VolumePolicy
@@ -18,6 +18,7 @@ from pi_appliance.config.schema import option_rows
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.settings import api
+from pi_appliance.system.files import display_path
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
 

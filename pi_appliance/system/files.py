@@ -187,6 +187,15 @@ def _exists(path: Path) -> bool:
         return False
 
 
+def display_path(path: Path) -> str:
+    """Return `path` relative to the working directory if it is below it."""
+    try:
+        here = Path.cwd()
+        return str(path.relative_to(here)) if here != Path("/") else str(path)
+    except (ValueError, OSError):  # not below it, or the working directory was removed
+        return str(path)
+
+
 def user_name(user: int) -> str:
     """Return the name of the user with the id `user`, or `#` and the id."""
     try:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.config.trigger_problems import NO_GPIO
-from pi_appliance.config.triggers import ButtonTrigger
+from pi_appliance.config.triggers import NO_GPIO, ButtonTrigger
 from pi_appliance.errors import Unavailable
 
 _RETRY_INTERVAL = 60.0  # seconds until a pin that could not be opened is tried again

@@ -6,8 +6,7 @@ import ssl
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
-from pi_appliance.config.trigger_problems import NO_MQTT
-from pi_appliance.config.triggers import Mqtt, TopicTrigger
+from pi_appliance.config.triggers import NO_MQTT, Mqtt, TopicTrigger
 from pi_appliance.errors import Unavailable
 from pi_appliance.triggers.home_assistant import HomeAssistant
 from pi_appliance.triggers.tasks import end_tasks

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
-from pi_appliance.config.trigger_problems import MQTT_PASSWORD
-from pi_appliance.config.triggers import Mqtt
+from pi_appliance.config.triggers import MQTT_PASSWORD, Mqtt
 from pi_appliance.errors import ApplianceError, Refused, Uncertain
 from pi_appliance.jobs.api import run_by_event
 from pi_appliance.scheduling.interface import RunningDaemon, Services

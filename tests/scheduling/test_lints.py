@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config import loader
+from pi_appliance.config import loader, warnings
 from pi_appliance.scheduling import explanation, schedule
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -103,7 +103,7 @@ def test_config_check_places_each_warning_and_uses_the_zone_of_the_job(tmp_path:
         "  seven: {kind: command, schedule: '*/70 * * * *', with: {run: [/bin/true]}}\n",
         "utf-8",
     )
-    result = loader.config_warnings(loader.load_config(file), {}, NOW)
+    result = warnings.config_warnings(loader.load_config(file), {}, NOW)
     assert [(each.line, each.column, each.message.split()[0]) for each in result] == [
         (6, 25, "*/45"),
         (6, 41, "there"),
