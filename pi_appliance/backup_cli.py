@@ -16,7 +16,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.maintenance.full_backup import STANDARD_OUTPUT, BackupReader, Part, write_backup
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage import encryption
+from pi_appliance.storage.archive import require_encryption
 from pi_appliance.storage.backup import open_history
 from pi_appliance.system import files
 
@@ -107,7 +107,7 @@ def restore(file: Path, config: Path, only: tuple[str, ...]) -> None:
 
 
 def _ask_new_passphrase() -> str:
-    encryption.require_library()
+    require_encryption()
     passphrase = _read("A passphrase for the secrets: ")
     if len(passphrase) < secrets.MIN_PASSPHRASE:
         raise Refused(f"a passphrase has at least {secrets.MIN_PASSPHRASE} characters, such as four words")
@@ -117,7 +117,7 @@ def _ask_new_passphrase() -> str:
 
 
 def _ask_passphrase(file: Path) -> str:
-    encryption.require_library()
+    require_encryption()
     try:
         return _read(f"The passphrase for the secrets of {file}: ")
     except Refused:

@@ -32,7 +32,7 @@ from pi_appliance.config import config_file, secrets
 from pi_appliance.config.config_file import ConfigProblemJson, WrongFile
 from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
-from pi_appliance.diagnostics.problems import find_problems
+from pi_appliance.diagnostics.api import find_problems
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.json_schema import Instant
@@ -57,8 +57,7 @@ from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.files import display_path
 from pi_appliance.system.machine import Sensors
-from pi_appliance.system.power import MachinePower
-from pi_appliance.system.systemd import ServiceNotifier
+from pi_appliance.system.systemd import MachinePower, ServiceNotifier
 from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
 from pi_appliance.wifi import hotspot

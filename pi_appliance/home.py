@@ -17,9 +17,9 @@ from starlette.routing import Route
 from pi_appliance.access.setup_code import SetupFile
 from pi_appliance.cli import terminal
 from pi_appliance.config import secrets
-from pi_appliance.config.last_good import WrongFile
+from pi_appliance.config.config_file import WrongFile
 from pi_appliance.config.model import Config
-from pi_appliance.diagnostics.problems import find_player_problem, find_problems
+from pi_appliance.diagnostics.api import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages

@@ -127,7 +127,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
-    "cryptography": {"cluster.certificates", "storage.encryption"},
+    "cryptography": {"cluster.certificates", "storage.archive"},
     "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.push"},

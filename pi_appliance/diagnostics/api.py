@@ -1,4 +1,4 @@
-"""The operation of the doctor, and the endpoints /health and /metrics.
+"""The operation of the doctor, the current problems, and the endpoints /health and /metrics.
 
 Metrics are in the text format of Prometheus, version 0.0.4. Its client library is not used, because
 it needs 13 MB of memory in the idle daemon.
@@ -6,7 +6,7 @@ it needs 13 MB of memory in the idle daemon.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,16 +15,18 @@ from starlette.responses import JSONResponse, Response
 
 from pi_appliance import __version__
 from pi_appliance.diagnostics.context import CheckJson
-from pi_appliance.diagnostics.problems import find_player_problem, find_problems
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import instants
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.interface import RunningDaemon, Services
+from pi_appliance.storage.backup_folder import find_problem
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome, is_failing
 from pi_appliance.system import machine
+from pi_appliance.system.clock import ClockState
 from pi_appliance.system.machine import Sensors, free_space
 
 
@@ -33,6 +35,61 @@ async def run_doctor(services: Services, _: Values) -> list[CheckJson]:
     path = str(services.appliance.config.path)
     results: list[CheckJson] = await run_module("pi_appliance", "doctor", "--json", "--config", path)
     return results
+
+
+_LOW_SPACE = 200_000_000  # bytes
+_HOT = 80.0  # degrees Celsius; there a Raspberry Pi slows down
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem. `text` is for the owner and says what to do, `name` is for everybody."""
+
+    name: str
+    text: str
+
+
+def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
+    """Yield the problems of clock, scheduler, card, processor and power supply."""
+    scheduler, appliance = daemon.scheduler, daemon.appliance
+    if scheduler.clock_state is ClockState.UNTRUSTED:
+        minutes = math.ceil(scheduler.clock_wait / 60)
+        most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
+        text = (
+            f"The clock is not set yet. Jobs at a time of day wait for it{most}. Connect the machine to the internet."
+        )
+        yield Problem("the clock is not set", text)
+    if scheduler.error:
+        yield Problem("a job cannot be started", f"A job cannot be started or recorded: {scheduler.error}")
+    try:
+        appliance.require_free_space()
+        if (free := machine.free_space(appliance.config.state_dir)) < _LOW_SPACE:
+            text = f"Only {free // 1_000_000} MB are free on the card. Make room: no job runs on a full card."
+            yield Problem("the card is almost full", text)
+    except Unavailable as error:
+        yield Problem("the card is full or cannot be written", f"No job can run: {error}.")
+    if problem := find_problem(appliance.config):
+        yield Problem("no backup can be written to its folder", f"{problem[:1].upper()}{problem[1:]}.")
+    for each in daemon.triggers.problems:
+        text = f"the {each.trigger} trigger of {each.job} does not work: {each.text}" if each.job else each.text
+        yield Problem("a trigger does not work", f"{text[:1].upper()}{text[1:]}.")
+    temperature = sensors.temperature()
+    if temperature is not None and temperature >= _HOT:
+        text = f"The processor is at {temperature:.0f} °C and slows down. Give it more air."
+        yield Problem("the processor is too hot", text)
+    if sensors.power().under_voltage:
+        text = "The power supply is too weak. Use the one made for this Raspberry Pi, with a short cable."
+        yield Problem("the power supply is too weak", text)
+
+
+def find_player_problem(daemon: MusicDaemon) -> Problem | None:
+    """Return the reason why the configured player is not reached, if there is one."""
+    error = daemon.hub.error
+    return (
+        Problem("the player is not reached", f"{error[:1].upper()}{error[1:]}.")
+        if error and error != NO_PLAYER
+        else None
+    )
 
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -14,7 +14,7 @@ from pi_appliance.cli.client import visible
 from pi_appliance.cli.terminal import json_option, optional_config_option
 from pi_appliance.config import loader, secret_writer, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
-from pi_appliance.diagnostics import job_checks, machine_checks, trigger_checks
+from pi_appliance.diagnostics import job_checks, machine_checks
 from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Status, result_values, run_checks
 from pi_appliance.errors import ApplianceError, ConfigNotFound
 from pi_appliance.scheduling.crontab import OWN_MARK, SystemCrontab, UserCrontab
@@ -42,7 +42,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("power", machine_checks.check_power),
     ("sound card", job_checks.check_sound_card),
     ("player", job_checks.check_player),
-    ("triggers", trigger_checks.check_triggers),
+    ("triggers", job_checks.check_triggers),
     ("jobs", job_checks.check_jobs),
     ("posts", job_checks.check_posts),
     ("puzzles", job_checks.check_kernels),

@@ -1,6 +1,7 @@
-"""Checks of configuration, secrets, networks, cron, jobs, player, posts and puzzle kernels."""
+"""Checks of configuration, secrets, networks, cron, jobs, triggers, player, posts and kernels."""
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
@@ -37,7 +38,7 @@ from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Run, latest_significant_run
-from pi_appliance.system import files
+from pi_appliance.system import files, runtime_socket
 from pi_appliance.system.files import display_path
 
 _SYSTEM = "etc/cron.d/pi-appliance"
@@ -488,3 +489,28 @@ def kernel_result(states: Mapping[str, str], *, is_compiling: bool = False) -> C
     if not compiled:
         return ok(name, "kernels plain: slower, with the same results; install a C compiler, then install again")
     return ok(name, "kernels compiled" + (f", but plain, slower: {plain}" if plain else ""))
+
+
+def check_triggers(context: DiagnosticContext) -> Iterator[CheckResult]:
+    """Ask the daemon whether each trigger works."""
+    name, config = "triggers", context.config
+    if config is None or not (config.mqtt or any(job.triggers.any for job in config.jobs.values())):
+        yield skipped(name, UNKNOWN if context.error else "no job has any")
+        return
+    status, content = 0, b""
+    try:
+        if (connection := runtime_socket.connect(runtime_socket.socket_name(str(config.path)))) is not None:
+            status, content = runtime_socket.exchange(connection, "GET", "/api/v1/triggers")
+    except OSError:  # this user may not ask it, or it has just ended
+        pass
+    if status != 200:
+        yield warn(name, "only the daemon uses them, and it does not answer", f"pi-appliance up{context.option}")
+        return
+    triggers = json.loads(content)
+    broken = [each for each in triggers if each["problem"]]
+    for each in broken:
+        reason, _, fix = each["problem"].partition("; ")
+        whose = f" of {each['job']}" if each["job"] else ""
+        yield fail(name, f"{each['trigger']}{whose}: {reason}", fix or "pi-appliance jobs triggers")
+    if not broken:
+        yield ok(name, f"{len(triggers)} ready")

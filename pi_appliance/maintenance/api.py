@@ -18,7 +18,7 @@ from pi_appliance.storage.backup import back_up_daily
 from pi_appliance.storage.backup_folder import back_up_to_folder
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system.clock import ClockState
-from pi_appliance.system.power import PowerAction
+from pi_appliance.system.systemd import PowerAction
 
 _DELAY = 0.5  # seconds until a restart, so that the answer and the page arrive
 

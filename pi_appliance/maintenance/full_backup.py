@@ -17,7 +17,6 @@ from pi_appliance.config import editing, secrets
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.storage import encryption
 from pi_appliance.storage.archive import (
     ABOUT,
     CONFIGURATION,
@@ -25,10 +24,12 @@ from pi_appliance.storage.archive import (
     PRIVATE,
     REPORTS,
     archive_chunks,
+    decrypt_secrets,
+    encrypt_secrets,
     restore_state,
+    unpack_files,
 )
 from pi_appliance.system import files
-from pi_appliance.system.archives import unpack_files
 
 _NETWORKS = "networks"
 """The folder of the state with the sessions of networks, which are as secret as keys."""
@@ -72,7 +73,7 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
     reports = [(name, file) for name, file in _files_below(config.reports) if backups not in file.resolve().parents]
     more |= {f"{REPORTS}/{name}": file for name, file in reports}
     if passphrase:
-        more[PRIVATE] = encryption.encrypt(_pack_private(config), passphrase)
+        more[PRIVATE] = encrypt_secrets(_pack_private(config), passphrase)
     without, state_dir = {Path(_NETWORKS)}, config.state_dir.resolve()
     if backups and state_dir in backups.parents:
         without.add(backups.relative_to(state_dir))
@@ -234,7 +235,7 @@ class BackupReader:
         """
         packed = b""
         if Part.SECRETS in parts:
-            packed = encryption.decrypt((self._folder / PRIVATE).read_bytes(), passphrase)
+            packed = decrypt_secrets((self._folder / PRIVATE).read_bytes(), passphrase)
         if Part.STATE in parts:
             restore_state(self._path, config.state_dir)
         notes = self._restore_configuration(config) if Part.CONFIGURATION in parts else []

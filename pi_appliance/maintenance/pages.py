@@ -15,7 +15,7 @@ from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.maintenance import api
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import iso_time
-from pi_appliance.system.power import PowerAction
+from pi_appliance.system.systemd import PowerAction
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form, query_number
 

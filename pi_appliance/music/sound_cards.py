@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.system import files, root_requests
+from pi_appliance.system import files
+from pi_appliance.system.systemd import read_request
 
 _CARD = re.compile(r"^\s*(\d+)\s+\[(\S+)\s*\]: (\S+) - (.*)$")
 _BY_HAND = re.compile(r"^\s*pcm\.!default\b", re.MULTILINE)
@@ -158,7 +159,7 @@ def choose_requested_card(root: Path) -> SoundCard | None:
     `choose_card`.
     """
     # It is removed after the restart of MPD, which is how the service knows that it is done.
-    with root_requests.read_request(root / _REQUEST) as name:
+    with read_request(root / _REQUEST) as name:
         return choose_card(name, root) if name else None
 
 

@@ -13,8 +13,7 @@ from typing import BinaryIO
 from pi_appliance.config import hidden_parts, secrets
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.storage import encryption
-from pi_appliance.storage.archive import CONFIGURATION, archive_chunks
+from pi_appliance.storage.archive import CONFIGURATION, archive_chunks, require_encryption
 from pi_appliance.storage.backup import BACKUP_INTERVAL, DATABASE, list_backups
 from pi_appliance.system import files, machine, network
 
@@ -110,7 +109,7 @@ def _write_whole(config: Config, file: BinaryIO) -> None:
 
 def _passphrase(config: Config) -> str:
     """Return the passphrase for the secrets. Raises Unavailable or Refused if there is none."""
-    encryption.require_library()
+    require_encryption()
     passphrase = secrets.load(config.path, os.environ).get("BACKUP_PASSPHRASE", "")
     if len(passphrase) < secrets.MIN_PASSPHRASE:
         number = f"{secrets.MIN_PASSPHRASE} or more characters"

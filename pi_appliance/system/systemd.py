@@ -1,18 +1,24 @@
-"""systemd: units, the unit files of this release, and the notify socket of the service."""
+"""systemd: units and their files, the notify socket, requests to root, restart and shut-down."""
 
 import contextlib
 import os
 import shutil
 import socket
+import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
+
+from pi_appliance.errors import Refused
 
 MAIN_UNIT = "pi-appliance.service"
 # Of deploy/install.sh, and of the Debian package. systemd itself looks in this order.
 _UNIT_DIRS = ("etc/systemd/system", "usr/lib/systemd/system")
+_LOGIN = ("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
+_MAX_REQUEST = 1024  # bytes
 _TIMEOUT = 5.0  # seconds; a systemd that hangs must not block us
 _PROPERTIES = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
 
@@ -122,3 +128,80 @@ class ServiceNotifier:
         ):
             sock.connect(self._address)
             sock.sendall("\n".join(messages).encode())
+
+
+class PowerAction(StrEnum):
+    """What is done with the machine."""
+
+    REBOOT = "reboot"
+    SHUTDOWN = "shutdown"
+
+    @property
+    def verb(self) -> str:
+        """The word of systemctl."""
+        return "poweroff" if self is PowerAction.SHUTDOWN else "reboot"
+
+    @property
+    def question(self) -> str:
+        """The method of logind that says whether this user may."""
+        return "CanPowerOff" if self is PowerAction.SHUTDOWN else "CanReboot"
+
+
+class MachinePower:
+    """Restarts and shuts down the machine. Each method waits for programs, seconds at most."""
+
+    def __init__(self, root: Path = Path("/"), environment: Mapping[str, str] = os.environ) -> None:
+        self._systemd = Systemd(root, environment)
+
+    def find_obstacle(self, action: PowerAction) -> str:
+        """Return why this user may not do `action`, and the command that does it; '' if it may."""
+        command = f"type on the machine: sudo {action.verb}"
+        if not self._systemd.is_running:
+            return f"this machine does not use systemd; {command}"
+        answer = self._systemd.run("busctl", "call", "--system", *_LOGIN, action.question)
+        if answer is None:
+            return f"systemd-logind does not answer; {command}"
+        if '"yes"' in answer:
+            return ""
+        if '"na"' in answer:
+            return f"this machine cannot do that; {command}"
+        return f"the appliance has no right to do that (deploy/install.sh gives it), or a program forbids it; {command}"
+
+    def request(self, action: PowerAction) -> None:
+        """Do `action`: systemd then stops all services, and so this one. Raises Refused."""
+        if obstacle := self.find_obstacle(action):
+            raise Refused(obstacle)
+        # Without a message to all terminals, which needs a right of its own.
+        if self._systemd.run("systemctl", "--no-wall", "--no-ask-password", action.verb) is None:
+            raise Refused(f"systemd refused it; type on the machine: sudo {action.verb}")
+
+
+@contextlib.contextmanager
+def read_request(request: Path) -> Iterator[str]:
+    """Yield the content of the file `request`, "" without one, and delete the file at the end.
+
+    By such files the service asks units that run as root.
+
+    The folder belongs to the service, which is not trusted here: links are not followed, only a
+    file is read.
+    """
+    try:
+        folder = os.open(request.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield ""
+        return
+    try:
+        yield _read_file(request.name, folder)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(request.name, dir_fd=folder)
+        os.close(folder)
+
+
+def _read_file(name: str, folder: int) -> str:
+    try:
+        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        with os.fdopen(number, "rb") as file:
+            return file.read(_MAX_REQUEST).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(number).st_mode) else ""
+    except OSError:
+        return ""

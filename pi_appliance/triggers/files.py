@@ -2,19 +2,27 @@
 
 import asyncio
 import contextlib
+import ctypes
 import errno
+import os
+import struct
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pi_appliance.config.triggers import FileTrigger
-from pi_appliance.system import inotify
-from pi_appliance.system.inotify import FileEvent, Inotify
 
+_CLOSE_WRITE, _MOVED_TO, _CREATE = 0x8, 0x80, 0x100
+_DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
+_IS_DIRECTORY = 0x4000_0000
+_ONLY_DIRECTORY = 0x0100_0000
+_HEAD = struct.Struct("iIII")  # watch, events, cookie, length of the name
+_BUFFER = 65_536  # bytes
 _EVENTS = (
-    inotify.CLOSE_WRITE | inotify.MOVED_TO | inotify.CREATE | inotify.DELETE_SELF | inotify.MOVE_SELF
+    _CLOSE_WRITE | _MOVED_TO | _CREATE | _DELETE_SELF | _MOVE_SELF
 )  # CREATE is for folders only: a file is used when it is closed
-_GONE = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT | inotify.IGNORED
+_GONE = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _IGNORED
 _RECHECK_INTERVAL = 60.0  # seconds; a mount over a watched folder is not an event
 _SETTLE = 0.1  # seconds; several folders are often created together
 _MAX_DELAYS = 10  # debounce times after which a file that never rests starts the job nevertheless
@@ -22,6 +30,59 @@ _LIMIT = "the kernel allows no more watched folders; raise it: sudo sysctl fs.in
 
 Pattern = tuple[str, Path, str]
 """A job, a folder and the pattern of the names in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEvent:
+    """An event of the folder with the number `watch`; `name` is that of the file in it, or ""."""
+
+    watch: int
+    events: int
+    name: str
+
+
+class Inotify:
+    """Watches folders by inotify(7). Its file descriptor is readable when there are events."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._descriptor
+
+    def watch(self, folder: Path, events: int) -> int:
+        """Watch `folder` and return the number of the watch. Raises OSError."""
+        return self._call("inotify_add_watch", self._descriptor, os.fsencode(folder), events | _ONLY_DIRECTORY)
+
+    def unwatch(self, watch: int) -> None:
+        """Remove the watch. Raises OSError if the kernel has removed it already."""
+        self._call("inotify_rm_watch", self._descriptor, watch)
+
+    def read(self) -> Iterator[FileEvent]:
+        """Yield the events that are there."""
+        try:
+            data = os.read(self._descriptor, _BUFFER)
+        except BlockingIOError:
+            return
+        start = 0
+        while start < len(data):
+            watch, events, _, length = _HEAD.unpack_from(data, start)
+            start += _HEAD.size
+            yield FileEvent(watch, events, os.fsdecode(data[start : start + length].rstrip(b"\0")))
+            start += length
+
+    def close(self) -> None:
+        """Remove all watches."""
+        os.close(self._descriptor)
+
+    def _call(self, function: str, *arguments: int | bytes) -> int:
+        result = int(getattr(self._libc, function)(*arguments))
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return result
 
 
 class FileWatcher:
@@ -90,21 +151,21 @@ class FileWatcher:
     def _read(self, kernel: Inotify) -> None:
         folders = {watch: folder for folder, (watch, _) in self._watched.items()}
         for event in kernel.read():
-            if event.events & inotify.OVERFLOW:  # events were lost
+            if event.events & _OVERFLOW:  # events were lost
                 for job, _, _ in self._existing_files(self._patterns):
                     self._note(job)
                 self._changed.set()
                 continue
             folder = folders.get(event.watch)
-            if event.events & (_GONE | inotify.IS_DIRECTORY):
-                if event.events & inotify.IGNORED and folder:  # the kernel has removed the watch
+            if event.events & (_GONE | _IS_DIRECTORY):
+                if event.events & _IGNORED and folder:  # the kernel has removed the watch
                     self._watched.pop(folder, None)
                 self._changed.set()
             elif folder:
                 self._use_file(folder, event)
 
     def _use_file(self, folder: Path, event: FileEvent) -> None:
-        if event.events & (inotify.CLOSE_WRITE | inotify.MOVED_TO):
+        if event.events & (_CLOSE_WRITE | _MOVED_TO):
             for job, each, pattern in self._patterns:
                 if each == folder and _matches(event.name, pattern):
                     self._note(job)

@@ -12,7 +12,7 @@ from pi_appliance.maintenance.releases import Installation as Releases
 from pi_appliance.maintenance.update_checker import UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
-from pi_appliance.system.power import PowerAction
+from pi_appliance.system.systemd import PowerAction
 from tests.fakes.release_server import release_server
 from tests.installation import Installation
 from tests.web.served_appliance import ServedAppliance, configuration, served

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.system.power import MachinePower, PowerAction
+from pi_appliance.system.systemd import MachinePower, PowerAction
 from tests.system.test_systemd import Machine
 
 METHODS = {"CanReboot": "yes", "CanPowerOff": "challenge"}

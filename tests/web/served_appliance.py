@@ -16,7 +16,7 @@ from typing import Any
 from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
-from pi_appliance.config.last_good import WrongFile
+from pi_appliance.config.config_file import WrongFile
 from pi_appliance.errors import Refused
 from pi_appliance.maintenance.releases import Installation
 from pi_appliance.maintenance.update_checker import UpdateChecker, UpdatePlaces
@@ -24,7 +24,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.interface import LogEntry
 from pi_appliance.system.clock import ClockState
-from pi_appliance.system.power import PowerAction
+from pi_appliance.system.systemd import PowerAction
 from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
 from pi_appliance.wifi.network_manager import NetworkManager

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.system import files, machine, root_requests
+from pi_appliance.system import files, machine
+from pi_appliance.system.systemd import read_request
 
 NOT_CONFIGURED = (
     "no folder of USB drives is configured; add  usb: {mount-dir: /var/lib/mpd/music/USB}  to appliance.yaml"
@@ -211,7 +212,7 @@ def cleanup(folder: Path, paths: Paths) -> list[str]:
 
     Return the changed drives.
     """
-    with root_requests.read_request(paths.request) as name:
+    with read_request(paths.request) as name:
         pass  # it is deleted before the drive is unmounted: the next request may follow at once
     changed = remove(name, folder, paths) if name else []
     mounted_at = {mount.folder for mount in _drive_mounts(paths)}
