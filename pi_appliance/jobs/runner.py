@@ -81,7 +81,8 @@ def run(  # noqa: PLR0913 - all by name
         _require_slot(appliance, job, due)
     if due is None and (trigger in SCHEDULED or as_scheduled):
         due, misfire = _current_slot(job, now, appliance, is_manual=trigger is Trigger.MANUAL)
-    spec = _RunSpec(job, trigger, due, misfire, options, inherited_place())
+    place = inherited_place() if trigger in SCHEDULED else None
+    spec = _RunSpec(job, trigger, due, misfire, options, place)
     # From here on a signal ends the run instead of this process, so that the end is recorded.
     with process.StopSignal().catch_signals() as stop:
         stop.wait(spec.remaining_jitter(appliance, now))
@@ -325,7 +326,7 @@ def _take_place(
     Raises:
         Unavailable: The run was stopped while it waited. Its slot is not used.
     """
-    if reason is not None or spec.place is not None or not is_limited(spec.job, spec.trigger):
+    if reason is not None or spec.place is not None or spec.trigger not in SCHEDULED or not is_limited(spec.job):
         yield spec.place, reason
         return
     job, places, seconds = spec.job, Places(appliance.config), _MAX_WAIT

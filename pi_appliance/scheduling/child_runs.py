@@ -155,7 +155,7 @@ class ChildRuns:
         if self._appliance is None or run.trigger is not Trigger.DAEMON:
             return False
         known = self._appliance().config.jobs.get(run.job)
-        return known is not None and is_limited(known, run.trigger)
+        return known is not None and is_limited(known)
 
     async def start_waiting(self) -> None:
         """Start the waiting runs that have a place, by priority, then by slot.

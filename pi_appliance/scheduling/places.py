@@ -17,7 +17,6 @@ from pathlib import Path
 
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, Job, Priority
-from pi_appliance.storage.model import SCHEDULED, Trigger
 from pi_appliance.system import files
 
 PLACE = "PI_APPLIANCE_PLACE"
@@ -33,9 +32,9 @@ def priority_of(job: Job) -> Priority:
     return job.priority or (Priority.URGENT if is_urgent else Priority.NORMAL)
 
 
-def is_limited(job: Job, trigger: Trigger) -> bool:
-    """Return whether a run of `job` needs a place, unlike those of a person or an event."""
-    return trigger in SCHEDULED and priority_of(job) is not Priority.URGENT
+def is_limited(job: Job) -> bool:
+    """Return whether a scheduled run of `job` needs a place. Those of a person or an event never do."""
+    return priority_of(job) is not Priority.URGENT
 
 
 @cache
