@@ -25,7 +25,7 @@ from pi_appliance.cli import client
 from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
 from pi_appliance.config import loader
 from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.jobs import long_run, notifications, runner
+from pi_appliance.jobs import long_run, runner
 from pi_appliance.jobs.operations import OPERATIONS, RUN, SLOT_PATTERN
 from pi_appliance.jobs.run_options import parse_run_options, plan_run, request_run
 from pi_appliance.jobs.text import exit_status, is_good, one_run, one_run_with_log
@@ -209,7 +209,7 @@ def _run_here(
             report(result)
         finally:  # last, because it may take long; not if this process was asked to stop
             if ended.outcome is not Outcome.STOPPED:
-                notifications.deliver(appliance)
+                runner.deliver_notifications(appliance)
     return result
 
 

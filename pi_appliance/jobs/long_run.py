@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from random import SystemRandom
 
-from pi_appliance.jobs import notifications, runner
+from pi_appliance.jobs import runner
 from pi_appliance.jobs.text import exit_status, one_run_with_log
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.backup import open_history
@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
             with contextlib.suppress(OSError):
                 print(one_run_with_log(fields), file=sys.stderr)  # noqa: T201 - cron mails it
         if ended.outcome is not Outcome.STOPPED:
-            notifications.deliver(appliance)
+            runner.deliver_notifications(appliance)
     return status
 
 

@@ -13,12 +13,9 @@ from pi_appliance.config import secrets
 from pi_appliance.config.secrets import missing_secrets, substitute_secrets
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.queues import Outbox
-from pi_appliance.system import clock, http
-from pi_appliance.system.process import StopSignal, run_child
+from pi_appliance.system import http
 
 log = logging.getLogger("pi_appliance.notices")
-_DELIVERY_TIMEOUT = 60.0  # seconds
 _PING_TIMEOUT = 5.0  # seconds; maximum delay of a run by its start ping
 _MAX_BODY = 10_000  # bytes; services store as many, or ten times as many
 
@@ -26,28 +23,6 @@ _MAX_BODY = 10_000  # bytes; services store as many, or ten times as many
 def worker_command(config: Path, state_dir: Path) -> list[str]:
     """Return the command that sends waiting notifications. It ends with this process."""
     return [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(config), str(state_dir)]
-
-
-def deliver(appliance: Appliance) -> None:
-    """Send waiting notifications at the end of a run, for at most a minute. Errors are logged.
-
-    Notifications that could not be sent wait for the daemon or the next run.
-    """
-    output = bytearray()
-    try:
-        if Outbox(appliance.store).is_due(clock.now()):
-            with StopSignal().catch_signals() as stop:
-                run_child(
-                    worker_command(appliance.config.path, appliance.config.state_dir),
-                    stop=stop,
-                    seconds=_DELIVERY_TIMEOUT,
-                    on_output=output.extend,
-                    on_line=lambda _: None,
-                )
-    except (ApplianceError, OSError) as error:
-        output += f"notifications cannot be sent: {error}".encode()
-    if output:
-        log.warning("%s", output.decode(errors="replace").strip())
 
 
 class StartPing:

@@ -1,12 +1,13 @@
 """Run jobs: one row in the history per run, and one worker process per attempt."""
 
 import contextlib
+import logging
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,25 +16,26 @@ from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
+from pi_appliance.jobs import notifications
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
-from pi_appliance.jobs.notifications import StartPing
-from pi_appliance.scheduling import instants, slot_ledger
+from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.scheduling.places import Places, describe_wait, inherited_place, is_limited
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
+from pi_appliance.scheduling.schedule import is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import backup
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
-from pi_appliance.storage.queues import RunRequest, request_id
+from pi_appliance.storage.queues import Outbox, RunRequest, request_id
 from pi_appliance.system import clock, files, process, supervisor
 from pi_appliance.system.long_wait import STOP_SIGNALS
 
+log = logging.getLogger("pi_appliance.notices")
 __all__ = ["BecomeSmall", "Listener", "LongRun", "resume", "run"]
 
-_MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
 _REPLACE_TIMEOUT = 2 * supervisor.TERM_TIMEOUT  # seconds that a replaced run has to end
+_DELIVERY_TIMEOUT = 60.0  # seconds
 _MAX_WAIT = 86_400.0  # seconds that a run without a slot waits for a place
 _SWEEP_TIMEOUT = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
 _PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
@@ -78,9 +80,9 @@ def run(  # noqa: PLR0913 - all by name
     elif due == RESUME:
         _require_resumable(job)
     elif due is not None:
-        _require_slot(appliance, job, due)
+        slot_ledger.require_slot(appliance, job, due)
     if due is None and (trigger in SCHEDULED or as_scheduled):
-        due, misfire = _current_slot(job, now, appliance, is_manual=trigger is Trigger.MANUAL)
+        due, misfire = slot_ledger.current_slot(appliance, job, now, is_manual=trigger is Trigger.MANUAL)
     place = inherited_place() if trigger in SCHEDULED else None
     spec = _RunSpec(job, trigger, due, misfire, options, place)
     # From here on a signal ends the run instead of this process, so that the end is recorded.
@@ -133,7 +135,7 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
         Unavailable: The history cannot be written.
     """
     job = appliance.job(name)
-    slot, misfire = _current_slot(job, clock.now(), appliance, is_manual=False)
+    slot, misfire = slot_ledger.current_slot(appliance, job, clock.now(), is_manual=False)
     spec = _RunSpec(job, Trigger.CRON, slot, misfire, {})
     if slot is None or misfire or spec.is_selected(appliance) or files.is_locked(appliance.lock_path(name)):
         return None
@@ -144,6 +146,28 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
         stop.close()
     _delete_old_data(appliance, name)
     return skipped
+
+
+def deliver_notifications(appliance: Appliance) -> None:
+    """Send waiting notifications at the end of a run, for at most a minute. Errors are logged.
+
+    Notifications that could not be sent wait for the daemon or the next run.
+    """
+    output = bytearray()
+    try:
+        if Outbox(appliance.store).is_due(clock.now()):
+            with process.StopSignal().catch_signals() as stop:
+                process.run_child(
+                    notifications.worker_command(appliance.config.path, appliance.config.state_dir),
+                    stop=stop,
+                    seconds=_DELIVERY_TIMEOUT,
+                    on_output=output.extend,
+                    on_line=lambda _: None,
+                )
+    except (ApplianceError, OSError) as error:
+        output += f"notifications cannot be sent: {error}".encode()
+    if output:
+        log.warning("%s", output.decode(errors="replace").strip())
 
 
 def _require_resumable(job: Job) -> None:
@@ -259,7 +283,7 @@ def _execute_run(
         if result is not None:
             return _record(appliance, spec, number, now, result, lock)
         assert lock is not None
-        start_ping = StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
+        start_ping = notifications.StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
         lock.slot = spec.due
         lock.write_status(number, None, "starting")
         _preempt_others(appliance, job, number, spec.target)
@@ -382,44 +406,6 @@ def has_pending_work(appliance: Appliance, name: str) -> bool:
     """Return whether a run that only resumes is due now, for example to send a post again."""
     has_pending = getattr(plugins.load("jobs", appliance.job(name).kind), "has_pending_work", None)
     return has_pending is not None and bool(has_pending(appliance.store, name, now=clock.now()))
-
-
-def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
-    """Raise UnknownName unless `due` is a slot of `job`. Other names could repeat a post."""
-    nearest = None
-    match job.schedule:
-        case AtBoot():
-            nearest = clock.boot_id()
-        case Cron() | Every():
-            just_before = clock.now()
-            with contextlib.suppress(ValueError):  # not a slot, or a day like February 30
-                just_before = datetime.fromisoformat(due) - timedelta(microseconds=1)
-            nearest = instants.format_slot(
-                next(instants.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
-            )
-        case None if job.depends_on and slot_ledger.is_dependency_key(job, due, appliance):
-            nearest = due
-    if due != nearest:
-        raise UnknownName(f"slot of {job.name}", due, [nearest] if nearest else [])
-
-
-def _current_slot(job: Job, now: datetime, appliance: Appliance, *, is_manual: bool) -> tuple[str | None, str]:
-    """Return the slot of a run started at `now`, and the reason if it is a misfire."""
-    zone = appliance.config.zone_of(job)
-    if job.schedule is None:
-        return None, "it has no schedule any more; remove its cron entry with: pi-appliance jobs install"
-    if isinstance(job.schedule, AtBoot):
-        return clock.boot_id(), ""
-    slot = instants.last_slot(job.schedule, now, zone, within=job.misfire_grace)
-    if slot is not None:
-        return instants.format_slot(slot), ""
-    if is_manual:  # between two slots, it uses the next one
-        return instants.format_slot(next(instants.fire_times(job.schedule, now, zone))), ""
-    slot = instants.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _MAX_CRON_DELAY))
-    if slot is None:
-        return None, "its schedule has no slot now; update its cron entry with: pi-appliance jobs install"
-    late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
-    return instants.format_slot(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
 
 
 def _find_skip_reason(appliance: Appliance, spec: _RunSpec, stop: process.StopSignal) -> AttemptResult | None:

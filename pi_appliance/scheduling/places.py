@@ -33,7 +33,7 @@ def priority_of(job: Job) -> Priority:
 
 
 def is_limited(job: Job) -> bool:
-    """Return whether a scheduled run of `job` needs a place. Those of a person or an event never do."""
+    """Return whether scheduled runs of `job` need a place, unlike those of a person or an event."""
     return priority_of(job) is not Priority.URGENT
 
 

@@ -1,19 +1,23 @@
 """Accounting of slots: each slot is recorded exactly once, whether it ran or not."""
 
+import contextlib
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Job, NotifyTargets
+from pi_appliance.errors import UnknownName
 from pi_appliance.scheduling import due, instants
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
 from pi_appliance.storage.model import Outcome, Run, Trigger
+from pi_appliance.system import clock
 
 _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
+_MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
 _SAVE_INTERVAL = timedelta(hours=1)  # a restart checks this time again
 _HISTORY_PART = timedelta(days=30)  # read at a time
 _WAITS = "waits for other runs to end"
@@ -189,6 +193,44 @@ def account_for_cron(appliance: Appliance, job: Job, key: str, now: datetime) ->
             slots.record_unused(entries, now=now, until=slot)
         else:  # otherwise each run would check all slots since the first, and old claims are deleted
             slots.advance_cursor(job.name, slot)
+
+
+def current_slot(appliance: Appliance, job: Job, now: datetime, *, is_manual: bool) -> tuple[str | None, str]:
+    """Return the slot of a run started at `now`, and the reason if it is a misfire."""
+    zone = appliance.config.zone_of(job)
+    if job.schedule is None:
+        return None, "it has no schedule any more; remove its cron entry with: pi-appliance jobs install"
+    if isinstance(job.schedule, AtBoot):
+        return clock.boot_id(), ""
+    slot = instants.last_slot(job.schedule, now, zone, within=job.misfire_grace)
+    if slot is not None:
+        return instants.format_slot(slot), ""
+    if is_manual:  # between two slots, it uses the next one
+        return instants.format_slot(next(instants.fire_times(job.schedule, now, zone))), ""
+    slot = instants.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _MAX_CRON_DELAY))
+    if slot is None:
+        return None, "its schedule has no slot now; update its cron entry with: pi-appliance jobs install"
+    late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
+    return instants.format_slot(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
+
+
+def require_slot(appliance: Appliance, job: Job, key: str) -> None:
+    """Raise UnknownName unless `key` is a slot of `job`. Other names could repeat a post."""
+    nearest = None
+    match job.schedule:
+        case AtBoot():
+            nearest = clock.boot_id()
+        case Cron() | Every():
+            just_before = clock.now()
+            with contextlib.suppress(ValueError):  # not a slot, or a day like February 30
+                just_before = datetime.fromisoformat(key) - timedelta(microseconds=1)
+            nearest = instants.format_slot(
+                next(instants.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
+            )
+        case None if job.depends_on and is_dependency_key(job, key, appliance):
+            nearest = key
+    if key != nearest:
+        raise UnknownName(f"slot of {job.name}", key, [nearest] if nearest else [])
 
 
 @dataclass(frozen=True, slots=True)
