@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,7 +133,6 @@ def build(
     daemon: WebDaemon,
     feed: StateFeed,
     changes: PlayerEvents,
-    now: Callable[[], datetime],
     machine: str,
     monotonic: Callable[[], float],
 ) -> Starlette:
@@ -144,15 +142,14 @@ def build(
         daemon: The daemon.
         feed: The source of /events.
         changes: The source of the events of the player.
-        now: The wall clock.
         machine: The host name of the machine.
         monotonic: A clock in seconds that never goes back.
     """
-    services = MusicServices(daemon, now)
+    services = MusicServices(daemon, clock.now)
     static_files = StaticFiles(Path(web.__file__).parent / "static")
     pages = Pages(
         lambda: daemon.appliance.config.name or machine,
-        now,
+        clock.now,
         lambda: daemon.appliance.config.time_zone,
         static_files,
         lambda: frame_values(daemon),
@@ -190,7 +187,7 @@ def build(
         return respond(request, 500, "this is a bug in pi-appliance; the log of the service has the details", {})
 
     routes: list[BaseRoute] = [
-        *AccessPages(AccessServices(daemon, now), pages).routes(),
+        *AccessPages(AccessServices(daemon, clock.now), pages).routes(),
         *HomePages(services, pages, jobs, covers).routes(),
         *jobs.routes(),
         *JobFormPages(services, pages).routes(),
@@ -211,7 +208,7 @@ def build(
         *api_routes(every, services),
         *feed.routes(),
         Route("/health", HealthEndpoint(daemon, monotonic).answer),
-        Route(METRICS, MetricsEndpoint(daemon, now).answer),
+        Route(METRICS, MetricsEndpoint(daemon, clock.now).answer),
         *static_files.routes(),
     ]
     pages.use_roles(routes)
@@ -236,7 +233,6 @@ class WebService:
 
     def __init__(
         self,
-        now: Callable[[], datetime] = clock.now,
         monotonic: Callable[[], float] = _MONOTONIC,
         environment: Mapping[str, str] = os.environ,
         idle_timeout: float = _IDLE_TIMEOUT,
@@ -244,13 +240,12 @@ class WebService:
         """Create the service.
 
         Args:
-            now: The wall clock.
             monotonic: The clock of the scheduler, in seconds; it never goes back.
             environment: Where WEB_PASSWORD may be.
             idle_timeout: Seconds after which a client without a request is disconnected.
         """
         self._idle_timeout = idle_timeout
-        self._now, self._monotonic, self._environment = now, monotonic, environment
+        self._monotonic, self._environment = monotonic, environment
         self._feeds: list[StateFeed | PlayerEvents] = []
         self._server: server.EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -273,7 +268,7 @@ class WebService:
         self._listeners = daemon.listeners
         listeners = self._listeners.open(config, password)
         self.port = listeners[0].getsockname()[1]
-        feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._monotonic)
+        feed, changes = StateFeed(daemon), PlayerEvents(daemon, self._monotonic)
         self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host, network.mdns_name(network.host_name())])
         daemon.authenticator.use_password(password)
@@ -282,7 +277,7 @@ class WebService:
             daemon.authenticator.setup_code = setup.start()
         else:
             setup.drop_code()
-        app = build(daemon, feed, changes, self._now, next(iter(names)), self._monotonic)
+        app = build(daemon, feed, changes, next(iter(names)), self._monotonic)
         self.routes = app.routes
         guarded = SecurityMiddleware(app, app.routes, daemon.authenticator, names, app.state.refuse)
         self._server = server.EmbeddedServer(keep_encoded_slashes(guarded), self._idle_timeout)

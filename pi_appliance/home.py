@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_hex
@@ -40,7 +40,7 @@ from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.scheduling.interface import SchedulerState
 from pi_appliance.storage.model import Run
-from pi_appliance.system import machine
+from pi_appliance.system import clock, machine
 from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
@@ -323,8 +323,8 @@ class _StateStream:
 class StateFeed:
     """The source of /events: the state whenever something changed, with the jobs of the page."""
 
-    def __init__(self, daemon: MusicDaemon, now: Callable[[], datetime]) -> None:
-        self._daemon, self._now = daemon, now
+    def __init__(self, daemon: MusicDaemon) -> None:
+        self._daemon = daemon
         self._listeners = Listeners()
         self._tasks: list[asyncio.Task[None]] = []
         self._states: dict[Role | None, _State] = {}  # the newest state for each role
@@ -366,7 +366,7 @@ class StateFeed:
         time, role = asyncio.get_running_loop().time(), VISITOR.get().role
         state = self._states.get(role)
         if state is None or state.version != self._version or time - state.read_at > _MAX_AGE:
-            state = self._states[role] = _State(state_values(self._daemon, self._now()), self._version, time)
+            state = self._states[role] = _State(state_values(self._daemon, clock.now()), self._version, time)
         if jobs not in state.events:
             shown = {"jobs": jobs.select(state.values["jobs"])} if "jobs" in state.values else {}
             values = {**state.values, **shown}
@@ -403,7 +403,7 @@ class StateFeed:
                 has_changed = version != previous or daemon.runs.waiting != waiting
                 if has_changed or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
                     waiting = daemon.runs.waiting
-                    jobs = serializers.jobs(daemon.appliance, self._now(), waiting)
+                    jobs = serializers.jobs(daemon.appliance, clock.now(), waiting)
                 current = jobs, _scheduler_values(daemon.scheduler)
                 if current != announced:
                     announced = current

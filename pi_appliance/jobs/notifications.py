@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from pi_appliance.config import secrets
 from pi_appliance.config.secrets import missing_secrets, substitute_secrets
-from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import http
 
@@ -75,7 +75,7 @@ def ping(address: str, event: str, body: str = "", *, secrets: Mapping[str, str]
         url = _ping_url(substitute_secrets(address, secrets), event, ping_id)
         response = http.request_now("POST", url, body=_cut(body), seconds=seconds, max_bytes=_MAX_BODY)
     except http.NoResponse as failure:
-        raise failure.as_error(f"not reached: {failure}" if str(failure) else "not reached") from None
+        raise Unavailable(f"not reached: {failure}" if str(failure) else "not reached") from None
     except ValueError:
         raise Refused("this is not a web address") from None
     if response.status >= 300:

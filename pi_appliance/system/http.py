@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
 
 if TYPE_CHECKING:
     import httpx
@@ -74,15 +74,6 @@ class NoResponse(Exception):
     def __init__(self, reason: str, *, is_sent: bool, is_http: bool = True, is_timeout: bool = False) -> None:
         self.is_sent, self.is_http, self.is_timeout = is_sent, is_http, is_timeout
         super().__init__(reason)
-
-    def as_error(self, message: str, uncertain_message: str = "") -> ApplianceError:
-        """Return the error for the owner: Uncertain if the request may have had an effect.
-
-        Args:
-            message: text of an Unavailable error.
-            uncertain_message: text of an Uncertain error; '' if the request can be repeated.
-        """
-        return Uncertain(uncertain_message) if uncertain_message and self.is_sent else Unavailable(message)
 
 
 async def request(  # noqa: PLR0913 - the limits are keywords
@@ -266,14 +257,14 @@ def hide_credentials(text: str) -> str:
     return _CREDENTIALS.sub("", text)
 
 
-def _fetch_error(url: str, failure: NoResponse) -> ApplianceError:
+def _fetch_error(url: str, failure: NoResponse) -> Unavailable:
     url = hide_credentials(url)
     if failure.is_timeout and failure.is_sent:
-        return failure.as_error(f"{url} is too slow; try again later")
+        return Unavailable(f"{url} is too slow; try again later")
     if not failure.is_http:
-        return failure.as_error(f"the server at {url} is not a web server")
+        return Unavailable(f"the server at {url} is not a web server")
     reason = str(failure) or "no answer"
-    return failure.as_error(f"{url} could not be reached: {reason}; check the address, or try again later")
+    return Unavailable(f"{url} could not be reached: {reason}; check the address, or try again later")
 
 
 def status_error(status: int, message: str) -> ApplianceError:
