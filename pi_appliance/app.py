@@ -18,7 +18,7 @@ from pi_appliance.access.api import SCHEMAS as ACCESS_SCHEMAS
 from pi_appliance.access.api import AccessServices
 from pi_appliance.access.authenticator import AccessDaemon, Authenticator
 from pi_appliance.access.pages import AccessPages
-from pi_appliance.access.setup_code import SetupFile
+from pi_appliance.access.password import SetupFile
 from pi_appliance.cluster.api import SCHEMAS as CLUSTER_SCHEMAS
 from pi_appliance.cluster.api import JoinEndpoint
 from pi_appliance.config import secrets
@@ -40,9 +40,7 @@ from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.json_schema import Schema
 from pi_appliance.maintenance.api import SCHEMAS as MACHINE_SCHEMAS
-from pi_appliance.maintenance.pages import SystemPages
-from pi_appliance.maintenance.pages_backup import BackupPages
-from pi_appliance.maintenance.pages_update import UpdatePages
+from pi_appliance.maintenance.pages import BackupPages, SystemPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import Covers, cover_operation
 from pi_appliance.music.api_events import PlayerEvents
@@ -59,14 +57,11 @@ from pi_appliance.settings.pages import SettingsPages
 from pi_appliance.setup_pages import SetupPages
 from pi_appliance.system import clock, network
 from pi_appliance.triggers.api import SCHEMAS as TRIGGER_SCHEMAS
-from pi_appliance.triggers.pages import TriggerPages
-from pi_appliance.triggers.webhooks import WebhookEndpoint
-from pi_appliance.web import openapi, server, unix_socket
-from pi_appliance.web.pages import Pages
+from pi_appliance.triggers.webhooks import Webhooks
+from pi_appliance.web import openapi, server
+from pi_appliance.web.pages import Pages, StaticFiles
 from pi_appliance.web.params import BASE, Call, api_routes, form_routes, keep_encoded_slashes
-from pi_appliance.web.security import METRICS, SecurityMiddleware
-from pi_appliance.web.static_files import StaticFiles
-from pi_appliance.web.visitor import HIDDEN, owner_text
+from pi_appliance.web.security import HIDDEN, METRICS, SecurityMiddleware, owner_text
 from pi_appliance.wifi.api import SCHEMAS as WIFI_SCHEMAS
 from pi_appliance.wifi.pages import WifiPages
 
@@ -191,8 +186,7 @@ def build(
         *HomePages(services, pages, jobs, covers).routes(),
         *jobs.routes(),
         *JobFormPages(services, pages).routes(),
-        *TriggerPages(services, pages).routes(),
-        *WebhookEndpoint(services, monotonic).routes(),
+        *Webhooks(services, pages, monotonic).routes(),
         *JoinEndpoint(services).routes(),
         *PostPages(services, pages).routes(),
         *PuzzlePages(services, pages).routes(),
@@ -200,7 +194,6 @@ def build(
         *AlarmPages(services, pages).routes(),
         *SettingsPages(services, pages).routes(),
         *SystemPages(services, pages).routes(),
-        *UpdatePages(services, pages).routes(),
         *WifiPages(services, pages).routes(),
         *SetupPages(services, daemon.authenticator, pages).routes(),
         *BackupPages(services, pages).routes(),
@@ -249,7 +242,7 @@ class WebService:
         self._feeds: list[StateFeed | PlayerEvents] = []
         self._server: server.EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
-        self._unix_socket: unix_socket.UnixSocket | None = None
+        self._unix_socket: server.UnixSocket | None = None
         self._listeners: server.Listeners | None = None
         self.port = 0
         """The TCP port, once it listens."""
@@ -281,7 +274,7 @@ class WebService:
         self.routes = app.routes
         guarded = SecurityMiddleware(app, app.routes, daemon.authenticator, names, app.state.refuse)
         self._server = server.EmbeddedServer(keep_encoded_slashes(guarded), self._idle_timeout)
-        self._unix_socket = unix_socket.listen(config.path)
+        self._unix_socket = server.listen_on_unix_socket(config.path)
         self._serving = asyncio.create_task(self._server.serve([*listeners, self._unix_socket.listener]))
         started = asyncio.create_task(self._server.is_up.wait())
         await asyncio.wait([self._serving, started], return_when=asyncio.FIRST_COMPLETED)

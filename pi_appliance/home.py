@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.access.setup_code import SetupFile
+from pi_appliance.access.password import SetupFile
 from pi_appliance.cli import terminal
 from pi_appliance.config import secrets
 from pi_appliance.config.config_file import WrongFile
@@ -44,8 +44,8 @@ from pi_appliance.system import clock, machine
 from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
+from pi_appliance.web.security import VISITOR, RoleRoute
 from pi_appliance.web.sse import EventStream, Listeners, encode_event
-from pi_appliance.web.visitor import VISITOR, RoleRoute
 
 _MAX_FAILURES = 3  # in the banner
 _MAX_NEXT_TRACKS = 8  # beside the player

@@ -18,8 +18,7 @@ from starlette.routing import Route
 
 from pi_appliance.access.authenticator import Authenticator, cookie
 from pi_appliance.access.pages import browser_name
-from pi_appliance.access.password import store_password
-from pi_appliance.access.setup_code import SetupFile
+from pi_appliance.access.password import SetupFile, store_password
 from pi_appliance.config import editing
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.config_file import ConfigFile

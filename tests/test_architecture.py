@@ -141,7 +141,7 @@ LIBRARIES = {
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
     "yaml": {"config.editing", "config.binding"},
-    "zeroconf": {"cluster.discovery", "discovery"},
+    "zeroconf": {"cluster.tasks", "discovery"},
 }
 
 

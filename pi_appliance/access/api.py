@@ -10,8 +10,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from pi_appliance.access.authenticator import AccessDaemon
-from pi_appliance.access.devices import Device
-from pi_appliance.access.invitations import Invitation
+from pi_appliance.access.devices import Device, Invitation
 from pi_appliance.access.password import store_password
 from pi_appliance.config import units
 from pi_appliance.config.model import Web
@@ -21,7 +20,7 @@ from pi_appliance.operations import Role, Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import iso_time
 from pi_appliance.web import qr_code
-from pi_appliance.web.visitor import VISITOR
+from pi_appliance.web.security import VISITOR
 
 _MAX_LIFETIME = timedelta(days=7)
 

@@ -12,13 +12,11 @@ from typing import Protocol
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
-from pi_appliance.access.devices import MAX_AGE, Devices
-from pi_appliance.access.invitations import Invitations
-from pi_appliance.access.setup_code import same_code
+from pi_appliance.access.devices import MAX_AGE, Devices, Invitations
+from pi_appliance.access.password import same_code
 from pi_appliance.operations import Role
 from pi_appliance.scheduling.interface import RunningDaemon
-from pi_appliance.web.security import COOKIE, address_of
-from pi_appliance.web.visitor import Visitor
+from pi_appliance.web.security import COOKIE, Visitor, address_of
 
 _MAX_ADDRESSES = 1024
 _FREE_FAILURES = 3  # wrong passwords without a delay: people mistype

@@ -1,11 +1,12 @@
-"""The operations on signed-in devices, invitations and the password."""
+"""The operations on devices, invitations and the password, and their texts for a terminal."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
 
-from pi_appliance.operations import Operation, Role, choice, duration, text
+from pi_appliance.operations import Operation, Role, Values, choice, duration, text
 
 _API = "pi_appliance.access.api"
-_TEXT = "pi_appliance.access.text"
 MAX_NAME = 60  # characters
 INVITED_ROLES = [str(role) for role in Role if role is not Role.OWNER]  # the owner has the password
 
@@ -20,7 +21,7 @@ INVITE = Operation(
         duration("for", "how long the invitation is good, at most 7d", default="10m"),
     ),
     result="Invitation",
-    show=f"{_TEXT}:invitation",
+    show=f"{__name__}:show_invitation",
     status=201,
     needs_daemon=True,
     example={"name": "Anna", "role": "guest"},
@@ -47,7 +48,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="List the signed-in devices and the open invitations.",
         handler=f"{_API}:list_devices",
         result="Devices",
-        show=f"{_TEXT}:devices",
+        show=f"{__name__}:show_devices",
         needs_daemon=True,
     ),
     Operation(
@@ -56,7 +57,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="Sign out all devices but this one. On the command line: all devices.",
         handler=f"{_API}:revoke_other_devices",
         result="Devices",
-        show=f"{_TEXT}:devices",
+        show=f"{__name__}:show_devices",
         needs_daemon=True,
     ),
     Operation(
@@ -67,10 +68,34 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:revoke_device",
         arguments=(text("device", "its id or name", MAX_NAME, required=True, positional=True),),
         result="Devices",
-        show=f"{_TEXT}:devices",
+        show=f"{__name__}:show_devices",
         needs_daemon=True,
         example={"device": "1f0c3a9e"},
     ),
     INVITE,
     CHANGE_PASSWORD,
 )
+
+
+def show_devices(result: Any, _: Values) -> str:
+    """Return one device or invitation a line."""
+    rows = [
+        f"{each['id']}  {each['role']:<8} {each['name']}, "
+        + (
+            f"invited until {each['invited_until']}"
+            if each["invited_until"]
+            else f"signed in {each['signed_in_at']}, last seen {each['last_seen']}"
+        )
+        for each in result
+    ]
+    return "\n".join(rows) or "no device is signed in"
+
+
+def show_invitation(result: Any, _: Values) -> str:
+    """Return the code as a QR code for a camera, and the addresses."""
+    from pi_appliance.web import qr_code  # noqa: PLC0415 - only where the code is shown
+
+    first, *others = result["addresses"]
+    code = list(qr_code.code_as_lines(first)) if find_spec("segno") else []
+    end = f"It signs in {result['name']} ({result['role']}) once, until {result['expires_at']}."
+    return "\n".join([*code, first, *(f"or {each}" for each in others), end])

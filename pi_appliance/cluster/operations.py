@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pi_appliance.operations import Operation, integer, text
 
 _API = "pi_appliance.cluster.api"
-_TEXT = "pi_appliance.cluster.text"
+_TEXT = "pi_appliance.cluster_cli"
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -16,7 +16,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:start",
         arguments=(integer("port", "the port of the scheduler", 1024, 65535, default=8786),),
         result="ClusterCode",
-        show=f"{_TEXT}:code",
+        show=f"{_TEXT}:show_code",
         needs_daemon=True,
     ),
     Operation(
@@ -41,7 +41,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="Show the scheduler, the workers, and what they do now.",
         handler=f"{_API}:status",
         result="Cluster",
-        show=f"{_TEXT}:status",
+        show=f"{_TEXT}:show_status",
         needs_state=False,
     ),
     Operation(

@@ -8,13 +8,14 @@ import json
 import platform
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from pi_appliance import __version__, errors
-from pi_appliance.cluster import certificates, discovery, join_code
+from pi_appliance.cluster import certificates, join_code
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs.cluster_client import MemberFolder, Membership, open_client
 from pi_appliance.system import http, network
@@ -24,6 +25,8 @@ PAGE_PORT = 8080
 _TIMEOUT = 120.0  # seconds
 _REQUEST_TIMEOUT = 20.0  # seconds; the first machine starts Python to sign
 _MAX_ANSWER = 65_536  # bytes
+_KIND, _HOST_END = "_http._tcp.local.", "-appliance.local."  # of a page in mDNS
+_LISTEN_TIME = 3.0  # seconds
 
 
 async def run_task(name: str, **arguments: object) -> Any:
@@ -69,7 +72,7 @@ def sign(state: str, request: str) -> dict[str, str]:
 def join(state: str, code: str, address: str) -> str:
     """Join the cluster of the machine that made the code; return the address of its scheduler."""
     folder, secret = MemberFolder(Path(state)), join_code.parse_code(code)
-    pages = [_split_address(address)] if address else discovery.find_pages()
+    pages = [_split_address(address)] if address else find_pages()
     if not pages:
         raise Unavailable("no other appliance was found in this network; name the first machine by --address")
     message = json.dumps(
@@ -94,6 +97,41 @@ def join(state: str, code: str, address: str) -> str:
         return scheduler
     folder.clear()
     raise Refused("; ".join(dict.fromkeys(problems)))
+
+
+def find_pages() -> list[tuple[str, int]]:
+    """Return address and port of the pages of other appliances, as `discovery.py` announces them.
+
+    Raises:
+        Refused: The library is missing, or the network cannot be searched.
+    """
+    try:
+        from zeroconf import IPVersion, ServiceBrowser, Zeroconf  # noqa: PLC0415 - optional, 5 MB
+    except ImportError:
+        raise Refused("to find the first machine, the package zeroconf is missing; name it with --address") from None
+    names = set[str]()
+
+    def note(*, name: str, **_: object) -> None:
+        names.add(name)
+
+    try:
+        zeroconf = Zeroconf(ip_version=IPVersion.V4Only)
+    except OSError as error:
+        raise Refused(
+            f"the network cannot be searched: {error.strerror}; name the first machine by --address"
+        ) from None
+    pages = list[tuple[str, int]]()
+    try:
+        browser = ServiceBrowser(zeroconf, _KIND, handlers=[note])
+        time.sleep(_LISTEN_TIME)
+        for name in sorted(names):
+            info = zeroconf.get_service_info(_KIND, name, 1000)
+            if info is not None and info.port and (info.server or "").endswith(_HOST_END):
+                pages += [(socket.inet_ntoa(address), info.port) for address in info.addresses]
+        browser.cancel()
+    finally:
+        zeroconf.close()
+    return pages
 
 
 def python_version() -> str:

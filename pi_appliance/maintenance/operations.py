@@ -1,11 +1,12 @@
-"""The operations on the machine: its facts, backups, restarts and shutting it down."""
+"""The operations on the machine: its facts, backups, updates, restarts; and their texts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pi_appliance.operations import Operation, text
 
 _API = "pi_appliance.maintenance.api"
-_TEXT = "pi_appliance.maintenance.text"
+_WORDS = {"ok": "", "warn": "look at it: ", "fail": "PROBLEM: ", "skipped": "not known: "}  # by the status of a fact
 _GRACE = "Runs get the time of `stop-grace` to end."
 
 
@@ -17,7 +18,7 @@ def _power_operation(name: str, summary: str, details: str = _GRACE) -> Operatio
         details=details,
         handler=f"{_API}:{name}",
         result="PowerRequest",
-        show=f"{_TEXT}:power_request",
+        show=f"{__name__}:show_request",
         needs_daemon=True,
     )
 
@@ -29,7 +30,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/system",
         summary="Show the state of the machine: temperature, power, card, memory, clock, network, versions.",
         handler=f"{_API}:show_facts",
-        show=f"{_TEXT}:facts",
+        show=f"{__name__}:show_facts",
         needs_daemon=True,
     ),
     Operation(
@@ -39,7 +40,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="List the backups on the card and in the folder of `backup:`, the newest first.",
         handler=f"{_API}:list_backups",
         result="Backups",
-        show=f"{_TEXT}:backups",
+        show=f"{__name__}:show_backups",
     ),
     Operation(
         command="system backups create",
@@ -47,7 +48,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="Make a backup of the history now, and one in the folder of `backup:` if there is one.",
         handler=f"{_API}:create_backup",
         result="Backups",
-        show=f"{_TEXT}:backups",
+        show=f"{__name__}:show_backups",
         answer="the backup is made",
     ),
     Operation(
@@ -58,7 +59,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:restore_backup",
         arguments=(text("name", "the name of the backup in the list", 200, required=True, positional=True),),
         result="PowerRequest",
-        show=f"{_TEXT}:power_request",
+        show=f"{__name__}:show_request",
         needs_daemon=True,
         example={"name": "history-20261122T033000Z.db"},
     ),
@@ -69,7 +70,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="Show the version, the newest release and what is new in it, and how the last update went.",
         handler=f"{_API}:show_update",
         result="SystemUpdate",
-        show=f"{_TEXT}:update",
+        show=f"{__name__}:show_update",
         needs_daemon=True,
     ),
     Operation(
@@ -78,7 +79,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="Look for a newer release now.",
         handler=f"{_API}:check_update",
         result="SystemUpdate",
-        show=f"{_TEXT}:update",
+        show=f"{__name__}:show_update",
         needs_daemon=True,
     ),
     Operation(
@@ -87,10 +88,52 @@ OPERATIONS: Sequence[Operation] = (
         summary="Install the newest release. The appliance restarts; if the release is not well, the present one runs.",
         handler=f"{_API}:install_update",
         result="SystemUpdate",
-        show=f"{_TEXT}:update",
+        show=f"{__name__}:show_update",
         needs_daemon=True,
     ),
     _power_operation("restart", "Restart the appliance."),
     _power_operation("reboot", "Restart the machine."),
     _power_operation("shutdown", "Shut down the machine.", f"{_GRACE} It starts again only when it gets power again."),
 )
+
+
+def show_facts(result: Any, _: object) -> str:
+    """Return one fact a line, with what to do about a problem below it."""
+    lines = []
+    for each in result:
+        lines.append(f"{each['check'] + ':':<15} {_WORDS[each['status']]}{each['summary']}")
+        if each["fix"]:
+            lines.append(f"{'':<15} fix: {each['fix']}")
+    return "\n".join(lines)
+
+
+def show_request(result: Any, _: object) -> str:
+    """Return what happens now, and which runs are stopped."""
+    runs = ", ".join(result["running"])
+    return f"{result['request']} is on its way" + (f"; these runs get {result['grace']} to end: {runs}" if runs else "")
+
+
+def show_update(result: Any, _: object) -> str:
+    """Return the version, what is newer, and how the last update went."""
+    newest, last = result["newest"], result["last"]
+    lines = [f"version {result['version']}"]
+    if result["obstacle"]:
+        lines.append(result["obstacle"])
+    elif newest:
+        lines += [f"{newest['version']} is available; install it with: pi-appliance system update install"]
+        lines += [f"  {line}".rstrip() for line in newest["notes"].splitlines()]
+    elif result["error"]:
+        lines.append(f"releases cannot be looked up: {result['error']}")
+    elif result["checked_at"]:
+        lines.append(f"it is the newest; checked at {result['checked_at']}")
+    if last:
+        end = {"running": "is running", "done": "is done", "failed": "failed"}[last["state"]]
+        lines.append(f"update to {last['version']} {end}" + (f": {last['message']}" if last["message"] else ""))
+    return "\n".join(lines)
+
+
+def show_backups(result: Any, _: object) -> str:
+    """Return one backup a line."""
+    places = {"card": "on the card", "folder": "in the folder of `backup:`"}
+    lines = [f"{each['name']}  {each['size']} bytes, {places[each['place']]}" for each in result]
+    return "\n".join(lines) or "there are no backups yet; make one with: pi-appliance system backups create"

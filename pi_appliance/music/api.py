@@ -29,7 +29,7 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import Music, MusicServices, music_values, remember_partition
 from pi_appliance.music.streams import require_public_host
 from pi_appliance.operations import Values
-from pi_appliance.web.visitor import VISITOR, owner_text
+from pi_appliance.web.security import VISITOR, owner_text
 
 _CHECK_TIMEOUT = 6.0  # seconds
 

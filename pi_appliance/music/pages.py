@@ -22,7 +22,7 @@ from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.operations import Role
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE
-from pi_appliance.web.visitor import RoleRoute
+from pi_appliance.web.security import RoleRoute
 
 PAGE_SIZE = 100  # entries
 COVER_SIZE, THUMB_SIZE = 512, 128  # pixels of a side

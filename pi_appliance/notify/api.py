@@ -1,4 +1,4 @@
-"""Handlers and texts of the operations on notifiers, and the process that sends test messages.
+"""Handlers of the operations on notifiers, and the process that sends test messages.
 
 `python -m pi_appliance.notify.api CONFIG NAME...` prints the results of the tests as JSON.
 """
@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from pi_appliance.cli.client import format_local_time, format_table
 from pi_appliance.config.model import Config, OutboxMessage
 from pi_appliance.errors import UnknownName
 from pi_appliance.json_schema import TEXT, WHOLE, Schema, list_of, nullable, object_of
@@ -22,7 +19,6 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock, network
 
-_NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
 _NOTIFIER = object_of(dict.fromkeys(("notifier", "kind", "address", "used_for"), TEXT))
 _PENDING: Mapping[str, Schema] = {
     **dict.fromkeys(("notifier", "job", "run"), nullable(TEXT)),
@@ -93,42 +89,6 @@ def main(path: str, names: list[str]) -> None:
         for name, error in errors.items()
     ]
     json.dump(results, sys.stdout)
-
-
-# Texts for a terminal
-
-
-def show_notifiers(result: Any, _: Values) -> str:
-    """Return a table of the notifiers, and one of the messages still to be sent."""
-    rows = [(each["notifier"], each["kind"], each["address"], each["used_for"]) for each in result["notifiers"]]
-    text = format_table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS
-    if not result["pending"]:
-        return text
-    pending = [
-        (
-            each["notifier"] or "ping",
-            each["event"],
-            f"{each['job']} run {each['run']}" if each["job"] else each["title"],
-            str(each["attempts"]),
-            format_local_time(each["next_attempt_at"]),
-            each["last_error"],
-        )
-        for each in result["pending"]
-    ]
-    return f"{text}\n\n{format_table(('PENDING FOR', 'EVENT', 'OF', 'ATTEMPTS', 'NEXT', 'LAST ERROR'), pending)}"
-
-
-def show_tests(result: Any, _: Values) -> str:
-    """Return the notifiers that sent; the others go to stderr."""
-    for each in result:
-        if each["error"]:
-            click.echo(f"{each['notifier']}: not sent: {each['error']}", err=True)
-    return "\n".join(f"{each['notifier']}: sent" for each in result if not each["error"]) if result else _NO_NOTIFIERS
-
-
-def tests_exit_status(result: Any) -> int:
-    """Return the highest exit status of a test; 0 if all of them were sent."""
-    return max((each["exit_status"] for each in result), default=0)
 
 
 if __name__ == "__main__":

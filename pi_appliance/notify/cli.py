@@ -1,17 +1,21 @@
-"""The command `notifiers send`; the others are in `notify/operations.py`."""
+"""The command `notifiers send`, and the results of the operations as text for a terminal.
+
+What the command needs is imported there, because a text needs little.
+"""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from pi_appliance.cli.client import visible
+from pi_appliance.cli.client import format_local_time, format_table, visible
 from pi_appliance.cli.terminal import config_option
 from pi_appliance.errors import Refused
-from pi_appliance.notify import messages, worker
-from pi_appliance.notify.worker import load_notifiers
+from pi_appliance.operations import Values
 
 _MAX_STDIN = 100_000  # characters
+_NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
 
 
 @click.group("notifiers", short_help="Notify you when a job fails.")
@@ -42,7 +46,9 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
       2   NAME or the configuration is wrong
       75  it was not sent, and the state folder cannot store it
     """
-    settings = load_notifiers(config)
+    from pi_appliance.notify import messages, worker
+
+    settings = worker.load_notifiers(config)
     recipients = names or tuple(settings.on_failure)
     if not recipients:
         raise Refused("no notifier is named; write notify: {on-failure: [NAME]} into the file, or name one with --to")
@@ -55,3 +61,39 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
         click.echo(visible(f"{name}: not sent: {error}"), err=True)
         worker.enqueue(settings, name, message)
         click.echo(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
+
+
+# Texts for a terminal
+
+
+def show_notifiers(result: Any, _: Values) -> str:
+    """Return a table of the notifiers, and one of the messages still to be sent."""
+    rows = [(each["notifier"], each["kind"], each["address"], each["used_for"]) for each in result["notifiers"]]
+    text = format_table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS
+    if not result["pending"]:
+        return text
+    pending = [
+        (
+            each["notifier"] or "ping",
+            each["event"],
+            f"{each['job']} run {each['run']}" if each["job"] else each["title"],
+            str(each["attempts"]),
+            format_local_time(each["next_attempt_at"]),
+            each["last_error"],
+        )
+        for each in result["pending"]
+    ]
+    return f"{text}\n\n{format_table(('PENDING FOR', 'EVENT', 'OF', 'ATTEMPTS', 'NEXT', 'LAST ERROR'), pending)}"
+
+
+def show_tests(result: Any, _: Values) -> str:
+    """Return the notifiers that sent; the others go to stderr."""
+    for each in result:
+        if each["error"]:
+            click.echo(f"{each['notifier']}: not sent: {each['error']}", err=True)
+    return "\n".join(f"{each['notifier']}: sent" for each in result if not each["error"]) if result else _NO_NOTIFIERS
+
+
+def tests_exit_status(result: Any) -> int:
+    """Return the highest exit status of a test; 0 if all of them were sent."""
+    return max((each["exit_status"] for each in result), default=0)

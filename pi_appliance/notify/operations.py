@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pi_appliance.operations import Operation, array, text
 
-_API = "pi_appliance.notify.api"
+_API, _TEXT = "pi_appliance.notify.api", "pi_appliance.notify.cli"
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -15,7 +15,7 @@ OPERATIONS: Sequence[Operation] = (
         details="Addresses are not shown.",
         handler=f"{_API}:list_notifiers",
         result="Notifiers",
-        show=f"{_API}:show_notifiers",
+        show=f"{_TEXT}:show_notifiers",
     ),
     Operation(
         command="notifiers test",
@@ -24,8 +24,8 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:test_notifiers",
         arguments=(array(text("notifiers", "the notifiers; without it, all", 100, positional=True), 100),),
         result="NotifierTests",
-        show=f"{_API}:show_tests",
-        exit_status=f"{_API}:tests_exit_status",
+        show=f"{_TEXT}:show_tests",
+        exit_status=f"{_TEXT}:tests_exit_status",
         needs_state=False,
     ),
 )

@@ -25,7 +25,7 @@ from pi_appliance.json_schema import (
     reference,
 )
 from pi_appliance.operations import Values
-from pi_appliance.posting import connect, line_file, refused_posts, tweet_lines
+from pi_appliance.posting import connect, line_file, tweet_lines
 from pi_appliance.posting.connect import load_secrets
 from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
 from pi_appliance.posting.network_login import NetworkLogin
@@ -143,12 +143,12 @@ async def resolve_post(services: Services, values: Values) -> object:
 
 async def list_refused(services: Services, values: Values) -> object:
     """Return what networks did not take."""
-    return {"refused": refused_posts.describe_refused(services.appliance, values["job"])}
+    return {"refused": tweet_lines.describe_refused(services.appliance, values["job"])}
 
 
 async def resend_post(services: Services, values: Values) -> object:
     """Send a refused post again."""
-    records = refused_posts.resend(
+    records = tweet_lines.resend(
         services.appliance, values["post"], values["text"], values["version"], now=services.now()
     )
     services.daemon.wake()
@@ -157,7 +157,7 @@ async def resend_post(services: Services, values: Values) -> object:
 
 async def drop_post(services: Services, values: Values) -> object:
     """Record that a refused post is not wanted."""
-    return {"posts": [record_json(each) for each in refused_posts.drop(services.appliance, values["post"])]}
+    return {"posts": [record_json(each) for each in tweet_lines.drop(services.appliance, values["post"])]}
 
 
 async def preview_posts(services: Services, values: Values) -> object:

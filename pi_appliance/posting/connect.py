@@ -25,7 +25,7 @@ from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unava
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.jobs.reports import latest_report
 from pi_appliance.posting.model import Network, Post, PostLimits, SentPost
-from pi_appliance.posting.store import JobPostStore, PostDatabase
+from pi_appliance.posting.store import JobPostStore
 from pi_appliance.storage.model import Report
 from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd
@@ -154,7 +154,7 @@ class PostingContext(JobContext):
     def posts(self) -> JobPostStore:
         """The posts of this job."""
         installation = hashlib.sha256(b"installation" + self.parameters.secret).hexdigest()[:8]
-        return PostDatabase(self.store).for_job(self.job, self.run_id, self.clock, installation)
+        return JobPostStore(self.store, self.job, self.run_id, self.clock, installation)
 
     def limits(self, name: str) -> PostLimits:
         """Return the limits and prices of the network `name`. Raises UnknownName."""

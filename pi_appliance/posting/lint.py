@@ -10,12 +10,11 @@ from itertools import chain
 from pathlib import Path
 
 from pi_appliance.config.model import Config
-from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting import lines
 from pi_appliance.posting.connect import post_limits
 from pi_appliance.posting.lines import PostLine, line_fingerprint, normalize_line
 from pi_appliance.posting.model import PostLimits
-from pi_appliance.posting.tweet_job import TWEET_KIND, OverlongPolicy, RejectedLine, draft_line
+from pi_appliance.posting.tweet_job import TWEET_KIND, OverlongPolicy, RejectedLine, draft_line, require_tweet_job
 
 SIMILARITY_THRESHOLD = 0.9  # see `similarity`
 _FEW_WORDS = 5  # a line with fewer words (or of a script without spaces) is indexed by letter trigrams
@@ -151,7 +150,7 @@ class LintNote:
 class LintResult:
     """A checked file: number of lines, number of lines that fit each network, and the notes."""
 
-    path: Path
+    file: Path
     lines: int
     fit: Mapping[str, int]
     notes: Sequence[LintNote]
@@ -169,10 +168,8 @@ def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
         UnknownName: The job does not exist.
         Refused: The job does not post lines.
     """
-    if job is not None and job not in config.jobs:
-        raise UnknownName("job", job, tuple(config.jobs))
-    if job is not None and config.jobs[job].kind != TWEET_KIND:
-        raise Refused(f"{job} does not post lines of a file: its kind is {config.jobs[job].kind}, not {TWEET_KIND}")
+    if job is not None:
+        require_tweet_job(config, job)
     sources: dict[tuple[object, ...], LineSource] = {}
     for name, each in config.jobs.items():
         if each.kind == TWEET_KIND and job in (None, name):

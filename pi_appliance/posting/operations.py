@@ -6,7 +6,7 @@ from dataclasses import replace
 from pi_appliance.operations import Group, Operation, array, choice, integer, matching, text
 
 _API = "pi_appliance.posting.api"
-_TEXT = "pi_appliance.posting.text"
+_TEXT = "pi_appliance.posting.cli"
 _STATES = ("waiting", "sending", "sent", "uncertain", "refused", "blocked", "abandoned", "dropped")  # PostState
 _ANSWERS = ("there", "post", "drop")  # OWNER_DECISIONS
 _JOB = text("job", "the tweet job; not needed if there is only one", 100, example="tweets")
@@ -16,7 +16,7 @@ _VERSION = matching(
     "version", "the version of the file that was read; without it, any", "[0-9a-f]{16}", "16 hex digits"
 )
 _REFUSED_POST = integer("post", "the number of the post in `tweets refused`", 1, 2**53, required=True, positional=True)
-_CHANGED = f"{_TEXT}:changed_line"
+_CHANGED = f"{_TEXT}:show_change"
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -32,7 +32,7 @@ OPERATIONS: Sequence[Operation] = (
             integer("before", "only posts with a smaller number", 1, 2**53),
         ),
         result="Posts",
-        show=f"{_TEXT}:posts",
+        show=f"{_TEXT}:show_posts",
         exit_status=f"{_TEXT}:posts_exit_status",
     ),
     Operation(
@@ -48,7 +48,7 @@ OPERATIONS: Sequence[Operation] = (
             integer("count", "the number of slots", 1, 1000, default=8, example=4),
         ),
         result="PostPreview",
-        show=f"{_TEXT}:preview",
+        show=f"{_TEXT}:show_preview",
     ),
     Operation(
         command="tweets resolve",
@@ -63,7 +63,7 @@ OPERATIONS: Sequence[Operation] = (
             text("link", "the web address of the post, if it is there", 2000, default=""),
         ),
         result="Post",
-        show=f"{_TEXT}:resolved",
+        show=f"{_TEXT}:show_resolved",
         example={"post": 1, "answer": "there"},
     ),
     Operation(
@@ -75,7 +75,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:list_refused",
         arguments=(text("job", "only posts of this job", 100, positional=True),),
         result="RefusedPosts",
-        show=f"{_TEXT}:refused_posts",
+        show=f"{_TEXT}:show_refused",
     ),
     Operation(
         command="tweets resend",
@@ -85,7 +85,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:resend_post",
         arguments=(_REFUSED_POST, text("text", "a new text for the line", 4000), _VERSION),
         result="SentPosts",
-        show=f"{_TEXT}:resent",
+        show=f"{_TEXT}:show_resent",
         example={"post": 1},
     ),
     Operation(
@@ -107,7 +107,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:list_lines",
         arguments=(replace(_JOB, positional=True),),
         result="TweetLines",
-        show=f"{_TEXT}:tweet_lines",
+        show=f"{_TEXT}:show_lines",
     ),
     Operation(
         command="tweets add",
@@ -164,8 +164,8 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:check_text",
         arguments=(_LINE, _JOB),
         result="TextCheck",
-        show=f"{_TEXT}:text_check",
-        exit_status=f"{_TEXT}:text_check_exit_status",
+        show=f"{_TEXT}:show_check",
+        exit_status=f"{_TEXT}:check_exit_status",
         needs_state=False,
         example={"text": "A watched pot never boils."},
     ),
@@ -194,7 +194,7 @@ OPERATIONS: Sequence[Operation] = (
         summary="List the networks: the secrets each needs, whether they are stored, and where.",
         handler=f"{_API}:list_networks",
         result="Networks",
-        show=f"{_TEXT}:networks",
+        show=f"{_TEXT}:show_networks",
         needs_state=False,
     ),
     Operation(
@@ -219,8 +219,8 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:test_networks",
         arguments=(array(text("networks", "the networks; without it, all", 100, positional=True), 100),),
         result="NetworkTests",
-        show=f"{_TEXT}:network_tests",
-        exit_status=f"{_TEXT}:network_tests_exit_status",
+        show=f"{_TEXT}:show_tests",
+        exit_status=f"{_TEXT}:tests_exit_status",
         needs_state=False,
     ),
 )

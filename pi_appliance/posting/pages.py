@@ -12,11 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import suggest
-from pi_appliance.posting import api, preview, refused_posts
+from pi_appliance.posting import api, preview, tweet_lines
+from pi_appliance.posting.cli import line_problems
 from pi_appliance.posting.connect import network_config
 from pi_appliance.posting.model import PostRecord, PostState
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.posting.text import line_problems
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.web.pages import Pages
@@ -72,7 +72,7 @@ class PostPages:
             next_start=next((each["start"] for each in rows if each["next"]), 0),
             problems=result["problems"],
             invalid=[each for each in rows if each["state"] == "invalid"][:_MAX_QUESTIONS],
-            refused=refused_posts.describe_refused(appliance, job)[:_MAX_QUESTIONS],
+            refused=tweet_lines.describe_refused(appliance, job)[:_MAX_QUESTIONS],
             next_chance=chance and {**chance, "at": _instant(chance["at"])},
             months=[each for each in preview.month_spends(appliance, self._services.now()) if each.network in networks],
             lines=rows[start : start + _LINES],

@@ -16,7 +16,14 @@ from pi_appliance.posting.connect import post_limits
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, mark_used, pick_line
 from pi_appliance.posting.model import PENDING_STATES, Post, PostLimits, PostState
 from pi_appliance.posting.store import PostDatabase
-from pi_appliance.posting.tweet_job import TWEET_KIND, Draft, RejectedLine, draft_line, placeholder_values, read_lines
+from pi_appliance.posting.tweet_job import (
+    Draft,
+    RejectedLine,
+    draft_line,
+    placeholder_values,
+    read_lines,
+    require_tweet_job,
+)
 from pi_appliance.scheduling import instants, schedule
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
@@ -60,9 +67,7 @@ class PostPreview:
     """
 
     def __init__(self, appliance: Appliance, name: str, now: datetime) -> None:
-        self._appliance, self._job, self._now = appliance, appliance.job(name), now
-        if self._job.kind != TWEET_KIND:
-            raise Refused(f"{name} does not post lines of a file: its kind is {self._job.kind}, not {TWEET_KIND}")
+        self._appliance, self._job, self._now = appliance, require_tweet_job(appliance.config, name), now
         self._options = self._job.options
         self._pause = appliance.store.slots.pauses().get(name)
         self._used = self._used_now = PostDatabase(appliance.store).used_lines(name)

@@ -260,7 +260,8 @@ class PostSender:
         return self._store.update_state(record, state, reason, cost=cost, delay=delay)
 
     def _over_budget(self, network: Network, record: PostRecord, price: Decimal) -> str:
-        cap, spent = _read_limits(network).monthly_cap, self._store.month_spend(record.network)
+        cap = _read_limits(network).monthly_cap
+        spent = self._store.month_spend(self._clock()).get(record.network, Decimal(0))
         if cap is None or not price or spent + price <= cap:
             return ""
         return (

@@ -271,14 +271,10 @@ class PostDatabase:
             query = f"SELECT id FROM posts WHERE created_at < ? AND NOT {_PENDING} ORDER BY id LIMIT {_DELETE_BATCH}"  # noqa: S608
             _delete_posts(db, [row["id"] for row in db.execute(query, (format_instant(now - age),)).fetchall()])
 
-    def for_job(self, job: str, run: int, clock: Callable[[], datetime], installation: str = "") -> "JobPostStore":
-        """Return the store that `run` of `job` works with."""
-        return JobPostStore(self._db, job, run, clock, installation)
-
 
 @auto_repair
-class JobPostStore:
-    """The posts of one job, for one run. Every change is on the disk before the method returns.
+class JobPostStore(PostDatabase):
+    """The posts as `run` of `job` uses them. Each change is on the disk before the method returns.
 
     `installation` identifies this appliance among others that post to the same account.
     """
@@ -286,12 +282,9 @@ class JobPostStore:
     def __init__(
         self, store: Database, job: str, run: int, clock: Callable[[], datetime], installation: str = ""
     ) -> None:
-        self._db, self._job, self._run, self._clock = store, job, run, clock
+        super().__init__(store)
+        self._job, self._run, self._clock = job, run, clock
         self.installation = installation
-
-    def repair(self, error: DatabaseCorrupt) -> None:
-        """Repair the damaged file. Raises `error` if that is not possible."""
-        self._db.repair(error)
 
     def posts_for_slot(self, slot: str) -> list[PostRecord]:
         """Return the posts of `slot`, ordered by network and part."""
@@ -365,10 +358,6 @@ class JobPostStore:
         query = "SELECT remote_id, text FROM posts WHERE network = ? AND remote_id IS NOT NULL ORDER BY id DESC LIMIT ?"
         return {row["remote_id"]: row["text"] for row in self._db.rows(query, (network, _KNOWN_POSTS))}
 
-    def month_spend(self, network: str) -> Decimal:
-        """Return the spending on `network` in this calendar month (UTC), by all jobs."""
-        return PostDatabase(self._db).month_spend(self._clock()).get(network, Decimal(0))
-
     def waits_until(self, network: str) -> datetime | None:
         """Return until when `network` has asked for no more requests, of any job."""
         rows = self._db.rows("SELECT until FROM network_waits WHERE network = ?", (network,))
@@ -378,14 +367,6 @@ class JobPostStore:
         """Record that `network` has asked for no more requests before `until`."""
         with self._db.writing() as db:
             db.execute("INSERT OR REPLACE INTO network_waits VALUES (?, ?)", (network, format_instant(until)))
-
-    def used_lines(self) -> UsedLines:
-        """Return the lines that the job has used."""
-        return PostDatabase(self._db).used_lines(self._job)
-
-    def resendable_posts(self) -> list[PostRecord]:
-        """Return the posts that a network did not take, newest first, unless posted since."""
-        return PostDatabase(self._db).resendable_posts(self._job)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+from pi_appliance.config.model import Config, Job
 from pi_appliance.config.units import Names, pluralize
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting import lines, store
 from pi_appliance.posting.connect import PostingContext
 from pi_appliance.posting.lines import LineOrder, PostLine, is_used, line_fingerprint, pick_line
@@ -76,6 +77,21 @@ class Options:
         return [] if has_line else [(("lines",), f"{self.lines} has no line to post", "write one post per line")]
 
 
+def require_tweet_job(config: Config, name: str) -> Job:
+    """Return the job `name`.
+
+    Raises:
+        UnknownName: There is no such job.
+        Refused: It does not post lines.
+    """
+    if name not in config.jobs:
+        raise UnknownName("job", name, tuple(config.jobs))
+    job = config.jobs[name]
+    if job.kind != TWEET_KIND:
+        raise Refused(f"{name} does not post lines of a file: its kind is {job.kind}, not {TWEET_KIND}")
+    return job
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """One line, as the posts of each network."""
@@ -133,7 +149,7 @@ def _choose_line(
     if not postable:
         raise Refused(_no_line_message(options.lines, rejected))
     fingerprints = [line_fingerprint(each.line) for each in postable]
-    used = context.posts.used_lines()
+    used = context.posts.used_lines(context.job)
     index = pick_line(fingerprints, used, options.order, context.random_for("line")) if options.text is None else 0
     if index is None:
         raise Refused(_all_used_message(options.lines, fingerprints, postable, context))
@@ -214,7 +230,7 @@ def _all_used_message(path: Path, fingerprints: Sequence[str], drafts: Sequence[
     missing = sorted(
         {
             (drafts[fingerprints.index(each.line)].line.number, each.network)
-            for each in context.posts.resendable_posts()
+            for each in context.posts.resendable_posts(context.job)
             if each.line in fingerprints
         }
     )

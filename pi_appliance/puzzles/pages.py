@@ -16,7 +16,7 @@ from pi_appliance.puzzles.daily import DailyPuzzle, Progress
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
-from pi_appliance.web.visitor import RoleRoute
+from pi_appliance.web.security import RoleRoute
 
 _MAX_FIELDS = 700  # a grid of 25 by 25 has 625 cells
 _PAGE = "/puzzles/today"

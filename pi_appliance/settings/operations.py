@@ -1,11 +1,11 @@
-"""The operations on the configuration file."""
+"""The operations on the configuration file, and their results as text for a terminal."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from pi_appliance.operations import Operation, boolean, document, integer, matching, text
+from pi_appliance.operations import Operation, Values, boolean, document, integer, matching, text
 
 _API = "pi_appliance.settings.api"
-_TEXT = "pi_appliance.settings.text"
 _MAX_TEXT = 400_000  # characters
 _MAX_BODY = 2_000_000  # bytes: JSON may need more than one for a character
 _FILE = document("text", "the whole text of the file, as YAML", _MAX_TEXT, required=True)
@@ -74,7 +74,7 @@ OPERATIONS: Sequence[Operation] = (
         ),
         result="ConfigChange",
         needs_state=False,
-        show=f"{_TEXT}:change",
+        show=f"{__name__}:show_change",
         example={"key": "time-zone", "value": "UTC", "only_check": True},
     ),
     Operation(
@@ -85,7 +85,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:list_history",
         result="ConfigHistory",
         needs_state=False,
-        show=f"{_TEXT}:history",
+        show=f"{__name__}:show_history",
     ),
     Operation(
         command="config restore",
@@ -97,6 +97,19 @@ OPERATIONS: Sequence[Operation] = (
         example={"name": _EARLIER},
         result="ConfigChange",
         needs_state=False,
-        show=f"{_TEXT}:change",
+        show=f"{__name__}:show_change",
     ),
 )
+
+
+def show_change(result: Any, values: Values) -> str:
+    """Return the lines that changed."""
+    if not result["diff"]:
+        return "nothing changed"
+    return f"{result['diff']}\nnothing was written" if values["only_check"] else str(result["diff"])
+
+
+def show_history(result: Any, _: Values) -> str:
+    """Return one earlier text a line."""
+    lines = [f"{each['name']}  {each['size']} bytes, in use until {each['replaced_at']}" for each in result]
+    return "\n".join(lines) or "the file was not changed from the page or the command line yet"

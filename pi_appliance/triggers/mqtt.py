@@ -9,7 +9,7 @@ from typing import Any
 from pi_appliance.config.triggers import NO_MQTT, Mqtt, TopicTrigger
 from pi_appliance.errors import Unavailable
 from pi_appliance.triggers.home_assistant import HomeAssistant
-from pi_appliance.triggers.tasks import end_tasks
+from pi_appliance.triggers.service import end_tasks
 
 _MAX_QUEUED = 1000  # messages that wait; further ones are dropped
 _MAX_FAREWELL = 2.0  # seconds

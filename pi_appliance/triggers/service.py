@@ -22,10 +22,10 @@ from pi_appliance.jobs.api import run_by_event
 from pi_appliance.scheduling.interface import RunningDaemon, Services
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock
-from pi_appliance.triggers.tasks import end_tasks
 
 if TYPE_CHECKING:
     from pi_appliance.triggers.files import FileWatcher
+from collections.abc import Collection
 
 _log = logging.getLogger(__name__)
 _MIN_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)  # between attempts
@@ -219,3 +219,27 @@ class TriggerService:
 
 def _settings(wanted: Mapping[Trigger, tuple[Hashable, object]], trigger: Trigger) -> Hashable:
     return wanted[trigger][0] if trigger in wanted else None
+
+
+_AGAIN = 5.0  # seconds
+
+
+async def end_tasks(tasks: Collection[asyncio.Task[Any]], *, again: float = _AGAIN) -> None:
+    """Cancel `tasks` and wait until they have ended, with whatever result.
+
+    A task may lose a cancellation: `asyncio.wait_for` of Python 3.11 returns normally if the
+    result arrives at the same moment (https://github.com/python/cpython/issues/86296), and a
+    client may turn a cancellation into an error of its own while it disconnects. So they are
+    cancelled again.
+
+    Args:
+        tasks: The tasks.
+        again: Seconds to wait before they are cancelled again.
+    """
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=again)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # so that asyncio does not report it as never retrieved

@@ -1,4 +1,7 @@
-"""The address of a job: a POST to /hooks/JOB/SECRET starts it, without a sign-in."""
+"""The address of a job: a POST to /hooks/JOB/SECRET starts it, without a sign-in.
+
+The page of the job creates the address, and shows it once.
+"""
 
 import asyncio
 import hmac
@@ -19,6 +22,8 @@ from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Uncer
 from pi_appliance.jobs.api import run_by_event
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import Trigger
+from pi_appliance.triggers.api import create_webhook
+from pi_appliance.web.pages import Pages
 from pi_appliance.web.security import HOOKS, address_of
 
 HEADER = "x-webhook-secret"
@@ -55,18 +60,25 @@ class RateLimit:
             del self._times[next(iter(self._times))]
 
 
-class WebhookEndpoint:
-    """The endpoint that starts jobs."""
+class Webhooks:
+    """The endpoints that create the address of a job, and that start a job by it."""
 
-    def __init__(self, services: Services, monotonic: Callable[[], float]) -> None:
-        self._services = services
+    def __init__(self, services: Services, pages: Pages, monotonic: Callable[[], float]) -> None:
+        self._services, self._pages = services, pages
         self._wrong, self._starts = RateLimit(_MAX_WRONG, monotonic), RateLimit(_MAX_STARTS, monotonic)
         self._tasks = set[asyncio.Task[int]]()
 
     def routes(self) -> list[Route]:
         """Return the routes."""
         paths = (HOOKS + "{name}", HOOKS + "{name}/{secret}")
-        return [Route(path, self.call, methods=["POST"]) for path in paths]
+        calls = [Route(path, self.call, methods=["POST"]) for path in paths]
+        return [Route("/jobs/{name}/webhook", self.create, methods=["POST"]), *calls]
+
+    async def create(self, request: Request) -> Response:
+        """Create the address, and show it."""
+        created = await create_webhook(self._services, {"name": str(request.path_params["name"])})
+        origin = f"{request.url.scheme}://{request.headers.get('host', '')}"
+        return self._pages.page("jobs/webhook.html", job=created["job"], address=f"{origin}{created['path']}")
 
     async def call(self, request: Request) -> Response:
         """Start the job, and answer with the number of its run. The body is not read."""

@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments
-from pi_appliance.web.security import local_target
-from pi_appliance.web.visitor import HIDDEN, RoleRoute, owner_text, require_roles
+from pi_appliance.web.security import HIDDEN, RoleRoute, local_target, owner_text, require_roles
 
 _MAX_FIELDS = 60  # of a form
 _BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection

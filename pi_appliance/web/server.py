@@ -1,11 +1,22 @@
-"""The HTTP server: uvicorn in the daemon's loop, with a time limit for idle clients."""
+"""The HTTP server: uvicorn in the daemon's loop, and the sockets on which it listens.
+
+Browsers come over TCP. The command line comes over a unix socket with mode 0660, which belongs to
+the group `pi-appliance` if possible: the file system decides who may connect. The credentials of
+the peer are also checked (SO_PEERCRED, unix(7)), in case the rights of the folder were changed.
+"""
 
 import asyncio
 import contextlib
 import errno
+import grp
 import ipaddress
+import os
+import pwd
 import socket
+import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from starlette.types import ASGIApp
 from uvicorn.config import Config as ServerConfig
@@ -16,7 +27,7 @@ from uvicorn.server import Server
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
-from pi_appliance.web import unix_socket
+from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, socket_name, user_runtime_dir
 
 # A hundred phones, each with a stream and two short requests. A stream takes 25 KB
 # (docs/benchmarks.md), so all of them 8 MB, and far fewer files than a service may have open.
@@ -92,7 +103,7 @@ class _PageProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
-        if not unix_socket.may_connect(transport):
+        if not may_connect(transport):
             transport.close()
         self._start_timer()
 
@@ -138,7 +149,7 @@ def _protocol_for(server: "EmbeddedServer", seconds: float) -> type[H11Protocol]
     return Protocol
 
 
-def listen(config: Config) -> list[socket.socket]:
+def listen_on_tcp(config: Config) -> list[socket.socket]:
     """Return a listening socket for each address of the configured host.
 
     Raises:
@@ -182,13 +193,13 @@ class Listeners:
         self._old_servers = set[asyncio.Task[None]]()
 
     def open(self, config: Config, password: str) -> list[socket.socket]:
-        """Return copies of the sockets for `config`. Raises Refused as `listen`."""
+        """Return copies of the sockets for `config`. Raises Refused as `listen_on_tcp`."""
         if problem := secrets.page_problem(config, password):
             raise Refused(problem)
         place = (config.web.host, config.web.port)
         if place != self._place:
             self.close()
-            self._open = listen(config)
+            self._open = listen_on_tcp(config)
             self._place = place
         return [each.dup() for each in self._open]
 
@@ -234,3 +245,94 @@ def browser_host(host: str) -> str:
     if address.is_unspecified:
         return f"{socket.gethostname()}.local"
     return f"[{host}]" if address.version == 6 else host
+
+
+_MODE = 0o660
+_DIR_MODE = 0o750
+
+
+@dataclass(frozen=True, slots=True)
+class UnixSocket:
+    """A listening socket, its path, and the link `api.sock` to it, unless another daemon has it."""
+
+    listener: socket.socket
+    path: Path
+
+    def close(self) -> None:
+        """Stop listening and remove the socket from the file system."""
+        self.listener.close()
+        link = self.path.with_name(DEFAULT_NAME)
+        with contextlib.suppress(OSError):
+            if link.readlink().name == self.path.name:
+                link.unlink()
+        self.path.unlink(missing_ok=True)
+
+
+def listen_on_unix_socket(config: Path) -> UnixSocket:
+    """Listen for commands to the daemon that reads `config`.
+
+    Raises:
+        Refused: another daemon reads that file, or the folder for the socket cannot be used.
+
+    """
+    folder = Path(os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0] or user_runtime_dir())
+    path = folder / socket_name(str(config))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        folder.mkdir(mode=_DIR_MODE, parents=True, exist_ok=True)
+        if folder.stat().st_uid not in (os.geteuid(), 0):
+            raise Refused(f"{folder} belongs to another user, so commands cannot be received there; remove it")
+        if _is_alive(path):
+            raise Refused(f"another daemon runs with {config}; stop it first, or look at it with `pi-appliance status`")
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(_MODE)
+        with contextlib.suppress(OSError, KeyError):  # not root, or no such group: then it is this user's alone
+            os.chown(path, -1, grp.getgrnam(GROUP).gr_gid)
+        listener.listen()
+        listener.setblocking(False)
+        _link(folder / DEFAULT_NAME, path)
+    except OSError as error:
+        listener.close()
+        raise Refused(f"commands cannot be received at {path}: {error.strerror or error}") from None
+    except Refused:
+        listener.close()
+        raise
+    return UnixSocket(listener, path)
+
+
+def _is_alive(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _link(link: Path, path: Path) -> None:
+    """Have `link` lead to `path`, unless it leads to a daemon that is alive."""
+    if _is_alive(link):
+        return
+    draft = link.with_name(f".{path.name}.link")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(path.name)
+    draft.replace(link)
+
+
+def may_connect(transport: asyncio.BaseTransport) -> bool:
+    """Return whether the peer may give commands; over TCP, always: the password decides."""
+    connection = transport.get_extra_info("socket")
+    if connection is None or connection.family != socket.AF_UNIX:
+        return True
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, group = struct.unpack("3i", credentials)
+    return user in (0, os.geteuid()) or _is_in_group(user, group)
+
+
+def _is_in_group(user: int, group: int) -> bool:
+    try:
+        allowed = grp.getgrnam(GROUP)
+        return group == allowed.gr_gid or pwd.getpwuid(user).pw_name in allowed.gr_mem
+    except KeyError:
+        return False

@@ -13,7 +13,7 @@ from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import network
-from pi_appliance.web.visitor import VISITOR
+from pi_appliance.web.security import VISITOR
 from pi_appliance.wifi.hotspot import (
     ADDRESS,
     SECRET,

@@ -1,11 +1,11 @@
-"""The operations on the Wi-Fi."""
+"""The operations on the Wi-Fi, and their results as text for a terminal."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pi_appliance.operations import Operation, boolean, text
 
 _API = "pi_appliance.wifi.api"
-_TEXT = "pi_appliance.wifi.text"
 _MAX_SSID = 32
 _SSID = text("ssid", "the name of the network", _MAX_SSID, required=True, positional=True)
 
@@ -34,7 +34,7 @@ OPERATIONS: Sequence[Operation] = (
         handler=f"{_API}:show",
         arguments=(boolean("scan", "look for networks now, which takes some seconds", default=False),),
         result="Wifi",
-        show=f"{_TEXT}:wifi",
+        show=f"{__name__}:show_networks",
         needs_daemon=True,
     ),
     JOIN,
@@ -62,3 +62,21 @@ OPERATIONS: Sequence[Operation] = (
         example={"on": True, "password": "correct horse"},
     ),
 )
+
+
+def show_networks(result: Any, _: object) -> str:
+    """Return one network a line, with the newest attempt to join one."""
+    lines = [result["obstacle"]] if result["obstacle"] else []
+    for each in result["networks"]:
+        signal = "away" if each["signal"] is None else f"{each['signal']} %"
+        notes = ", ".join(
+            word
+            for word, holds in (("connected", each["in_use"]), ("known", each["known"]), (each["security"] or "", True))
+            if holds and word
+        )
+        lines.append(f"{signal:>5}  {each['ssid']}  {notes}")
+    if (last := result["last"]) is not None:
+        lines.append(last["message"] or f"{last['ssid']} is being joined")
+    if result["hotspot"]["open"]:
+        lines.append(f"the hot spot {result['hotspot']['name']} is open")
+    return "\n".join(lines) or "no network is in reach; look again with: pi-appliance system wifi list --scan"

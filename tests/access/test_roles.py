@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.operations import Operation, Role, all_operations
-from pi_appliance.web.visitor import least_role
+from pi_appliance.web.security import least_role
 from tests.access.conftest import invite, join, sign_in
 from tests.web.list_player import ListMusic
 from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password

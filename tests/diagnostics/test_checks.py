@@ -16,7 +16,7 @@ import pytest
 from pi_appliance.diagnostics import cli, job_checks
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, run_checks
 from pi_appliance.posting.model import Post, PostState
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.store import JobPostStore
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system.systemd import MAIN_UNIT, packaged_units
@@ -654,7 +654,7 @@ def test_pending_and_uncertain_posts_are_reported(
     machine.write(BIRD, "networks:\n  net: {kind: preview}\n")
     only(machine.look("posts"), OK, "none is waiting")
     with machine.history() as store:
-        ledger = PostDatabase(store).for_job("post", 1, machine.clock.now)
+        ledger = JobPostStore(store, "post", 1, machine.clock.now)
         (intent,) = ledger.create_posts("slot", {"net": [Post("hello")]}, expires_at=NOW)
         ledger.update_state(intent, state, "why", cost=Decimal("0.015"))
     only(machine.look("posts"), verdict, says)

@@ -18,7 +18,7 @@ from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.connect import PostingContext
 from pi_appliance.posting.model import Network, PostLimits
-from pi_appliance.posting.store import JobPostStore, PostDatabase
+from pi_appliance.posting.store import JobPostStore
 from pi_appliance.puzzles.puzzle_job import PuzzleContext
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
@@ -64,7 +64,7 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
         """A real ledger in its own file."""
         store = Store(files.make_directory(self.folder) / "ledger.db")
         weakref.finalize(self, store.close)
-        return PostDatabase(store).for_job(self.job, self.run_id, self.clock)
+        return JobPostStore(store, self.job, self.run_id, self.clock)
 
     def local_time(self) -> datetime:
         return self.clock().astimezone(self.zone)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, PostRecord, SentPost
 from pi_appliance.posting.sender import PostSender
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.storage.history import Store
 
 BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
@@ -134,7 +134,7 @@ class PostingEnvironment:
         self.run += 1
         posting = self
 
-        class CountedPostStore(type(PostDatabase(self.database).for_job("bird", 1, lambda: posting.now))):  # type: ignore[misc]
+        class CountedPostStore(JobPostStore):
             def update_state(self, *words, **more):  # type: ignore[no-untyped-def]
                 posting.steps.count_step()
                 done = super().update_state(*words, **more)

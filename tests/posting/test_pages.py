@@ -34,7 +34,7 @@ def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 
 def post_store(appliance: ServedAppliance) -> JobPostStore:
-    return PostDatabase(appliance.daemon.appliance.store).for_job("hello", 1, clock.now)
+    return JobPostStore(appliance.daemon.appliance.store, "hello", 1, clock.now)
 
 
 def add_post(

@@ -8,7 +8,7 @@ import pytest
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting.model import Post, PostState
 from pi_appliance.posting.sender import PendingPostsRunner
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.store import JobPostStore
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Trigger
 from pi_appliance.system import clock
@@ -43,7 +43,7 @@ class PendingPosts:
         self.settling = PendingPostsRunner(
             lambda: appliance, self.runs, now=lambda: self.now, monotonic=lambda: self.seconds
         )
-        store = PostDatabase(appliance.store).for_job("bird", 1, lambda: self.now)
+        store = JobPostStore(appliance.store, "bird", 1, lambda: self.now)
         (record,) = store.create_posts("slot", {"net": [Post("hello")]}, expires_at=self.now + timedelta(hours=6))
         self.wait = lambda time: store.update_state(record, PostState.WAITING, "away", delay=time)
 

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def job_posts(store: Store, job: str = "bird", run: int = 1, now: datetime = NOW) -> JobPostStore:
-    return PostDatabase(store).for_job(job, run, lambda: now)
+    return JobPostStore(store, job, run, lambda: now)
 
 
 def test_reusing_a_line_starts_a_new_round(store):
@@ -46,7 +46,7 @@ def test_only_an_unpublished_line_is_free_again(store):
         posts = {"a": [Post("hello")], "b": [Post("hello")]}
         for record, state in zip(desk.create_posts(line, posts, expires_at=LATE, line=line), states, strict=True):
             desk.update_state(record, state, remote=SentPost("id", "") if state is PostState.SENT else None)
-    assert desk.used_lines().current_round == {"there", "bad"}, "a refused line steps back"
+    assert desk.used_lines("bird").current_round == {"there", "bad"}, "a refused line steps back"
 
 
 def test_a_slot_is_planned_once(store):

@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.jobs import runner
 from pi_appliance.posting.lines import line_fingerprint, parse_line
 from pi_appliance.posting.model import Post, PostState, SentPost
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.store import JobPostStore
 from pi_appliance.storage.model import Trigger
 from tests.web.served_appliance import ServedAppliance, configuration, job, served
 
@@ -172,7 +172,7 @@ def test_the_page_without_a_tweet_job_says_so(tmp_path: Path) -> None:
 def refuse_line(appliance: ServedAppliance) -> int:
     """Record that `other` took "One line." and `show` refused it; return the number of the refused post."""
     store, now = appliance.daemon.appliance.store, datetime(2026, 5, 1, 6, tzinfo=UTC)
-    posts = PostDatabase(store).for_job("tweets", 1, lambda: now)
+    posts = JobPostStore(store, "tweets", 1, lambda: now)
     both = {name: [Post("One line.")] for name in ("other", "show")}
     line = line_fingerprint(parse_line(2, "One line."))
     taken, refused = posts.create_posts("2026-05-01T06:00:00Z", both, expires_at=now + timedelta(hours=6), line=line)
@@ -216,8 +216,7 @@ def test_a_refused_post_is_sent_again_edited_and_dropped_on_the_page(
 
 def refuse_again(appliance: ServedAppliance) -> int:
     """Record that `show` refused the new text, too."""
-    database = PostDatabase(appliance.daemon.appliance.store)
-    posts = database.for_job("tweets", 1, lambda: datetime(2026, 5, 1, 6, tzinfo=UTC))
+    posts = JobPostStore(appliance.daemon.appliance.store, "tweets", 1, lambda: datetime(2026, 5, 1, 6, tzinfo=UTC))
     (waiting,) = posts.pending_posts()
     posts.update_state(waiting, PostState.REFUSED, "no")
     assert "Refused: “Uno.”" in appliance.ask("/tweets").text
@@ -235,7 +234,7 @@ def test_the_next_chance_and_the_cost_of_each_network_are_in_words(tmp_path: Pat
     config.write_text(text, "utf-8")
     with served(config) as appliance:
         store = appliance.daemon.appliance.store
-        posts = PostDatabase(store).for_job("tweets", 1, lambda: datetime.now(UTC))
+        posts = JobPostStore(store, "tweets", 1, lambda: datetime.now(UTC))
         (post,) = posts.create_posts("s", {"x": [Post("a")]}, expires_at=datetime.now(UTC))
         posts.add_cost(post, Decimal("0.12"))
         page = appliance.ask("/tweets").text

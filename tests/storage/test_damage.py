@@ -13,7 +13,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Post, PostState, SentPost
-from pi_appliance.posting.store import PostDatabase
+from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.storage import backup
 from pi_appliance.storage.archive import archive_chunks, restore_state
 from pi_appliance.storage.backup import open_history
@@ -53,7 +53,7 @@ def fill(state: Path) -> None:
             store.finish_run(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, details={"status": 0})
         store.slots.start_cursor("mark", "{}", since=NOW)
         store.slots.pause("other", since=NOW, until=None)
-        desk = PostDatabase(store).for_job("bird", 1, lambda: NOW)
+        desk = JobPostStore(store, "bird", 1, lambda: NOW)
         for slot in SLOTS:
             (record,) = desk.create_posts(
                 slot, {"net": [Post("hello", (Picture(b"x" * 99, "image/png"),))]}, expires_at=NOW, line=slot

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pi_appliance.triggers.tasks import end_tasks
+from pi_appliance.triggers.service import end_tasks
 
 
 def test_a_task_that_loses_a_cancellation_ends() -> None:

@@ -24,7 +24,7 @@ from pi_appliance.scheduling.schedule import WEEKDAYS
 from pi_appliance.storage.model import Run
 from pi_appliance.storage.queues import RunRequest
 from pi_appliance.web.pages import Pages
-from pi_appliance.web.visitor import RoleRoute
+from pi_appliance.web.security import RoleRoute
 
 _SLEEP_MINUTES = (15, 30, 45, 60, 90)
 _FADES = ("0s", "5m", "10m", "20m")
