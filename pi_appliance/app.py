@@ -14,12 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pi_appliance import web
-from pi_appliance.access.api import SCHEMAS as ACCESS_SCHEMAS
 from pi_appliance.access.api import AccessServices
 from pi_appliance.access.authenticator import AccessDaemon, Authenticator
 from pi_appliance.access.pages import AccessPages
 from pi_appliance.access.password import SetupFile
-from pi_appliance.cluster.api import SCHEMAS as CLUSTER_SCHEMAS
 from pi_appliance.cluster.api import JoinEndpoint
 from pi_appliance.config import secrets
 from pi_appliance.diagnostics.api import HealthEndpoint, MetricsEndpoint
@@ -39,7 +37,6 @@ from pi_appliance.home import HomePages, StateFeed, frame_values, state_operatio
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.json_schema import Schema
-from pi_appliance.maintenance.api import SCHEMAS as MACHINE_SCHEMAS
 from pi_appliance.maintenance.pages import BackupPages, SystemPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import Covers, cover_operation
@@ -47,35 +44,22 @@ from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.pages import MusicPages
 from pi_appliance.music.player_hub import MusicDaemon, MusicServices
 from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS
-from pi_appliance.notify.api import SCHEMAS as NOTIFIER_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
-from pi_appliance.posting.api import SCHEMAS as POST_SCHEMAS
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.puzzles.pages import PuzzlePages
-from pi_appliance.settings.api import SCHEMAS as SETTINGS_SCHEMAS
 from pi_appliance.settings.pages import SettingsPages
 from pi_appliance.setup_pages import SetupPages
 from pi_appliance.system import clock, network
-from pi_appliance.triggers.api import SCHEMAS as TRIGGER_SCHEMAS
 from pi_appliance.triggers.webhooks import Webhooks
 from pi_appliance.web import openapi, server
 from pi_appliance.web.pages import Pages, StaticFiles
 from pi_appliance.web.params import BASE, Call, api_routes, form_routes, keep_encoded_slashes
 from pi_appliance.web.security import HIDDEN, METRICS, SecurityMiddleware, owner_text
-from pi_appliance.wifi.api import SCHEMAS as WIFI_SCHEMAS
 from pi_appliance.wifi.pages import WifiPages
 
 SCHEMAS: Mapping[str, Schema] = {
     **HOME_SCHEMAS,
-    **ACCESS_SCHEMAS,
-    **TRIGGER_SCHEMAS,
     **MUSIC_SCHEMAS,
-    **POST_SCHEMAS,
-    **NOTIFIER_SCHEMAS,
-    **SETTINGS_SCHEMAS,
-    **MACHINE_SCHEMAS,
-    **WIFI_SCHEMAS,
-    **CLUSTER_SCHEMAS,
 }
 """The schemas of all results, by their names."""
 

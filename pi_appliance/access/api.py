@@ -1,11 +1,10 @@
-"""Handlers of the operations on devices, invitations and the password, and their schemas."""
+"""Handlers of the operations on devices, invitations and the password."""
 
 import asyncio
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from starlette.exceptions import HTTPException
 
@@ -15,7 +14,7 @@ from pi_appliance.access.password import store_password
 from pi_appliance.config import units
 from pi_appliance.config.model import Web
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
-from pi_appliance.json_schema import FLAG, INSTANT, TEXT, Schema, list_of, nullable, object_of
+from pi_appliance.json_schema import Instant, Keyword
 from pi_appliance.operations import Role, Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import iso_time
@@ -32,10 +31,22 @@ class AccessServices(Services):
     daemon: AccessDaemon
 
 
-async def list_devices(services: AccessServices, _: Values) -> list[dict[str, Any]]:
+class DeviceJson(TypedDict):
+    """A signed-in device, or an open invitation."""
+
+    id: str
+    name: str
+    role: Role
+    signed_in_at: Annotated[Instant | None, "null for an invitation"]
+    last_seen: Annotated[str, Keyword("format", "date")] | None
+    this_device: bool
+    invited_until: Annotated[Instant | None, "when an invitation expires; null for a device"]
+
+
+async def list_devices(services: AccessServices, _: Values) -> list[DeviceJson]:
     """Return the devices, the newest first, and the open invitations."""
     authenticator = services.daemon.authenticator
-    devices = [
+    devices: list[DeviceJson] = [
         {
             "id": each.id,
             "name": each.name,
@@ -47,7 +58,7 @@ async def list_devices(services: AccessServices, _: Values) -> list[dict[str, An
         }
         for each in authenticator.devices.all()
     ]
-    invitations = [
+    invitations: list[DeviceJson] = [
         {
             "id": each.id,
             "name": each.name,
@@ -62,7 +73,7 @@ async def list_devices(services: AccessServices, _: Values) -> list[dict[str, An
     return [*devices, *invitations]
 
 
-async def revoke_device(services: AccessServices, values: Values) -> list[dict[str, Any]]:
+async def revoke_device(services: AccessServices, values: Values) -> list[DeviceJson]:
     """Sign out a device, or cancel an invitation."""
     authenticator = services.daemon.authenticator
     wanted = values["device"]
@@ -79,7 +90,7 @@ async def revoke_device(services: AccessServices, values: Values) -> list[dict[s
     return await list_devices(services, {})
 
 
-async def revoke_other_devices(services: AccessServices, _: Values) -> list[dict[str, Any]]:
+async def revoke_other_devices(services: AccessServices, _: Values) -> list[DeviceJson]:
     """Sign out all devices but the one that asks, and cancel the invitations."""
     authenticator = services.daemon.authenticator
     authenticator.invitations.cancel_all()
@@ -87,7 +98,17 @@ async def revoke_other_devices(services: AccessServices, _: Values) -> list[dict
     return await list_devices(services, {})
 
 
-async def invite_device(services: AccessServices, values: Values) -> dict[str, Any]:
+class InvitationJson(TypedDict):
+    """An invitation."""
+
+    id: str
+    name: str
+    role: Role
+    addresses: Annotated[list[str], "that use it, the most reliable first"]
+    expires_at: Instant
+
+
+async def invite_device(services: AccessServices, values: Values) -> InvitationJson:
     """Create an invitation."""
     authenticator = services.daemon.authenticator
     if not authenticator.has_password:
@@ -106,7 +127,7 @@ async def invite_device(services: AccessServices, values: Values) -> dict[str, A
     }
 
 
-async def change_password(services: AccessServices, values: Values) -> list[dict[str, Any]]:
+async def change_password(services: AccessServices, values: Values) -> list[DeviceJson]:
     """Store the new password and use it at once. Only the device that asks stays signed in.
 
     A request that was sent with the password, or over the unix socket, needs no current password.
@@ -151,21 +172,3 @@ def page_addresses(web: Web) -> list[str]:
 def join_addresses(addresses: list[str], invitation: Invitation) -> list[str]:
     """Return the addresses that use `invitation`."""
     return [f"{address}join/{invitation.code}" for address in addresses]
-
-
-_DEVICE = object_of(
-    {
-        **dict.fromkeys(("id", "name", "role"), TEXT),
-        "signed_in_at": nullable(INSTANT),
-        "last_seen": nullable({"type": "string", "format": "date"}),
-        "this_device": FLAG,
-        "invited_until": nullable(INSTANT, "when an invitation expires; null for a device"),
-    }
-)
-SCHEMAS: Mapping[str, Schema] = {
-    "Devices": list_of(_DEVICE),
-    "Invitation": object_of(
-        {**dict.fromkeys(("id", "name", "role"), TEXT), "addresses": list_of(TEXT), "expires_at": INSTANT}
-    ),
-}
-"""The schemas of the results."""

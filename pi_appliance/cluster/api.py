@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, TypedDict
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,13 +12,13 @@ from starlette.routing import Route
 
 from pi_appliance import __version__
 from pi_appliance.cluster import join_code
-from pi_appliance.cluster.tasks import python_version, run_task
+from pi_appliance.cluster.tasks import ClusterWorkerJson, WorkersJson, python_version, run_task
 from pi_appliance.config import editing
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
-from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
+from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import network
@@ -28,7 +28,31 @@ from pi_appliance.web.security import CLUSTER_JOIN
 _RUN_HINT = "pi-appliance cluster run"
 
 
-async def start(services: Services, values: Values) -> dict[str, object]:
+class ClusterCodeJson(TypedDict):
+    """A code with which another machine joins."""
+
+    scheduler: Annotated[str, "its address"]
+    code: str
+    expires: Instant
+
+
+class ClusterMemberJson(TypedDict):
+    """The cluster that this machine belongs to."""
+
+    scheduler: Annotated[str, "its address, or empty"]
+
+
+class ClusterJson(TypedDict):
+    """The state of the cluster."""
+
+    scheduler: Annotated[str, "its address, or empty"]
+    is_first: Annotated[bool, "the scheduler runs on this machine"]
+    problem: Annotated[str, "why the scheduler does not answer, or empty"]
+    workers: list[ClusterWorkerJson]
+    waiting: Annotated[int, "tasks that no worker has"]
+
+
+async def start(services: Services, values: Values) -> ClusterCodeJson:
     """Create the cluster if there is none, and a new code."""
     require_libraries()
     config = services.appliance.config
@@ -49,7 +73,7 @@ async def start(services: Services, values: Values) -> dict[str, object]:
     return {"scheduler": membership.scheduler, "code": code, "expires": expires.isoformat()}
 
 
-async def join(services: Services, values: Values) -> dict[str, object]:
+async def join(services: Services, values: Values) -> ClusterMemberJson:
     """Get a certificate from the first machine, and work for its cluster."""
     require_libraries()
     config = services.appliance.config
@@ -64,7 +88,7 @@ async def join(services: Services, values: Values) -> dict[str, object]:
     return {"scheduler": scheduler}
 
 
-async def leave(services: Services, _: Values) -> dict[str, object]:
+async def leave(services: Services, _: Values) -> ClusterMemberJson:
     """Delete the certificates and the section of the configuration."""
     config = services.appliance.config
     await asyncio.to_thread(MemberFolder(config.state_dir).clear)
@@ -72,12 +96,12 @@ async def leave(services: Services, _: Values) -> dict[str, object]:
     return {"scheduler": ""}
 
 
-async def status(services: Services, _: Values) -> dict[str, object]:
+async def status(services: Services, _: Values) -> ClusterJson:
     """Return the scheduler and its workers."""
     config = services.appliance.config
     membership = MemberFolder(config.state_dir).membership()
     scheduler = config.cluster.scheduler if config.cluster else membership.scheduler if membership else ""
-    found: dict[str, Any] = {"workers": [], "waiting": 0}
+    found: WorkersJson = {"workers": [], "waiting": 0}
     problem = ""
     if scheduler:
         try:
@@ -150,30 +174,3 @@ class JoinEndpoint:
         message = json.dumps({**signed, "port": membership.port, "host": f"{network.host_name()}.local"})
         proof = join_code.prove_answer(secret, str(envelope["proof"]), message)
         return {"message": message, "proof": proof}
-
-
-_WHOLE = {"type": "integer", "minimum": 0}
-_WORKER = object_of(
-    {
-        "name": TEXT,
-        "address": TEXT,
-        "cores": _WHOLE,
-        "memory": _WHOLE,
-        "memory_limit": _WHOLE,
-        "work": _WHOLE,
-        "version": TEXT,
-    }
-)
-SCHEMAS: Mapping[str, Schema] = {
-    "ClusterCode": object_of({"scheduler": TEXT, "code": TEXT, "expires": {"type": "string", "format": "date-time"}}),
-    "ClusterMember": object_of({"scheduler": TEXT}),
-    "Cluster": object_of(
-        {
-            "scheduler": TEXT,
-            "is_first": {"type": "boolean"},
-            "problem": TEXT,
-            "workers": list_of(_WORKER),
-            "waiting": _WHOLE,
-        }
-    ),
-}

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance import __version__, errors
 from pi_appliance.cluster import certificates, join_code
@@ -185,11 +185,30 @@ def _stable_name(host: str, name: str) -> str:
     return name if here & there and not any(str(each).startswith("127.") for each in there) else host
 
 
-def status(state: str, scheduler: str) -> dict[str, Any]:
+class ClusterWorkerJson(TypedDict):
+    """A worker of the cluster."""
+
+    name: str
+    address: str
+    cores: int
+    memory: Annotated[int, "bytes in use"]
+    memory_limit: Annotated[int, "bytes"]
+    work: Annotated[int, "the tasks that it has"]
+    version: Annotated[str, "of the program, or empty if it is not known"]
+
+
+class WorkersJson(TypedDict):
+    """The workers of the cluster."""
+
+    workers: list[ClusterWorkerJson]
+    waiting: int
+
+
+def status(state: str, scheduler: str) -> WorkersJson:
     """Return the workers of the cluster and their current work."""
     client = open_client(scheduler, MemberFolder(Path(state)), timeout=5.0)
     try:
-        found: dict[str, Any] = client.run_on_scheduler(_describe)
+        found: WorkersJson = client.run_on_scheduler(_describe)
         versions = client.run(_worker_version, on_error="return")
     except (OSError, TimeoutError) as error:
         raise Unavailable(f"the scheduler {scheduler} does not answer: {error}") from None
@@ -207,9 +226,9 @@ def _worker_version() -> str:
     return version
 
 
-def _describe(dask_scheduler: Any) -> dict[str, Any]:
+def _describe(dask_scheduler: Any) -> WorkersJson:
     """Describe the state of the scheduler, in whose process this runs."""
-    workers = [
+    workers: list[ClusterWorkerJson] = [
         {
             "name": str(each.name),
             "address": each.address,
@@ -217,6 +236,7 @@ def _describe(dask_scheduler: Any) -> dict[str, Any]:
             "memory": each.metrics.get("memory", 0),
             "memory_limit": each.memory_limit,
             "work": len(each.processing),
+            "version": "",
         }
         for each in dask_scheduler.workers.values()
     ]

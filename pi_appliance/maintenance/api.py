@@ -2,15 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Annotated, Literal, TypedDict
 
 from pi_appliance import __version__
 from pi_appliance.config import units
 from pi_appliance.diagnostics.context import CheckJson, CheckResult, DiagnosticContext, ok, result_values, warn
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
+from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance import backups
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
@@ -41,30 +42,74 @@ async def machine_facts(services: Services) -> list[CheckResult]:
     return [*facts[: place + 1], running, *facts[place + 1 :]]
 
 
-async def restart(services: Services, _: Values) -> dict[str, object]:
+class PowerRequestJson(TypedDict):
+    """A restart or shutdown that is on its way."""
+
+    request: str
+    running: Annotated[list[str], "the runs that are asked to end"]
+    grace: Annotated[str, "the time that they get"]
+
+
+class BackupJson(TypedDict):
+    """A stored backup."""
+
+    name: str
+    made_at: Instant
+    size: Annotated[int, "bytes"]
+    place: Literal["card", "folder"]
+
+
+class ReleaseJson(TypedDict):
+    """A release that can be installed."""
+
+    version: str
+    notes: Annotated[str, "what is new in it"]
+
+
+class UpdateProgressJson(TypedDict):
+    """How the last update went."""
+
+    state: Literal["running", "done", "failed"]
+    version: str
+    steps: list[str]
+    message: str
+
+
+class SystemUpdateJson(TypedDict):
+    """The version and the newest release."""
+
+    version: str
+    obstacle: Annotated[str, "why releases are not found or installed here, or empty"]
+    newest: ReleaseJson | None
+    checked_at: Instant | None
+    error: Annotated[str, "why the last check failed, or empty"]
+    last: UpdateProgressJson | None
+
+
+async def restart(services: Services, _: Values) -> PowerRequestJson:
     """Let the daemon stop and start again."""
     asyncio.get_running_loop().call_later(_DELAY, services.daemon.request_restart)
     return describe_request(services, "restart")
 
 
-async def reboot(services: Services, _: Values) -> dict[str, object]:
+async def reboot(services: Services, _: Values) -> PowerRequestJson:
     """Restart the machine. Raises Refused without the right to do so."""
     await asyncio.to_thread(services.daemon.power.request, PowerAction.REBOOT)
     return describe_request(services, "reboot")
 
 
-async def shutdown(services: Services, _: Values) -> dict[str, object]:
+async def shutdown(services: Services, _: Values) -> PowerRequestJson:
     """Shut down the machine. Raises Refused without the right to do so."""
     await asyncio.to_thread(services.daemon.power.request, PowerAction.SHUTDOWN)
     return describe_request(services, "shutdown")
 
 
-async def list_backups(services: Services, _: Values) -> object:
+async def list_backups(services: Services, _: Values) -> list[BackupJson]:
     """Return the stored backups."""
     return _stored_values(await asyncio.to_thread(backups.list_stored, services.appliance.config))
 
 
-async def create_backup(services: Services, _: Values) -> object:
+async def create_backup(services: Services, _: Values) -> list[BackupJson]:
     """Make a backup now. Raises Unavailable if it cannot be written to one of its places."""
 
     def make() -> Sequence[backups.StoredBackup]:
@@ -80,18 +125,18 @@ async def create_backup(services: Services, _: Values) -> object:
     return _stored_values(await asyncio.to_thread(make))
 
 
-async def restore_backup(services: Services, values: Values) -> dict[str, object]:
+async def restore_backup(services: Services, values: Values) -> PowerRequestJson:
     """Let the daemon restart with the state of a stored backup."""
     await asyncio.to_thread(backups.restore_stored, services.appliance.config, values["name"])
     return await restart(services, {})
 
 
-async def show_update(services: Services, _: Values) -> object:
+async def show_update(services: Services, _: Values) -> SystemUpdateJson:
     """Return the version, the newest release, and how the last update went."""
     return await asyncio.to_thread(update_values, services)
 
 
-async def check_update(services: Services, _: Values) -> object:
+async def check_update(services: Services, _: Values) -> SystemUpdateJson:
     """Look for a newer release. Raises Refused if this appliance has no source of releases."""
     checker = services.daemon.update_checker
     if checker.obstacle:
@@ -100,14 +145,14 @@ async def check_update(services: Services, _: Values) -> object:
     return await show_update(services, {})
 
 
-async def install_update(services: Services, _: Values) -> object:
+async def install_update(services: Services, _: Values) -> SystemUpdateJson:
     """Have root install the newest release. Raises Refused if there is none, or it cannot."""
     await asyncio.to_thread(services.daemon.update_checker.request)
     return await show_update(services, {})
 
 
-def update_values(services: Services) -> dict[str, object]:
-    """Return the result `SystemUpdate`."""
+def update_values(services: Services) -> SystemUpdateJson:
+    """Return the version, the newest release, and how the last update went."""
     checker = services.daemon.update_checker
     newest, last = checker.newest, checker.read_progress()
     return {
@@ -116,41 +161,23 @@ def update_values(services: Services) -> dict[str, object]:
         "newest": {"version": newest.version, "notes": newest.notes} if newest else None,
         "checked_at": iso_time(checker.checked_at) if checker.checked_at else None,
         "error": checker.error,
-        "last": {name: last[name] for name in ("state", "version", "steps", "message")} if last else None,
+        "last": UpdateProgressJson(
+            state=last["state"], version=last["version"], steps=last["steps"], message=last["message"]
+        )
+        if last
+        else None,
     }
 
 
-def _stored_values(stored: Iterable[backups.StoredBackup]) -> list[dict[str, object]]:
+def _stored_values(stored: Iterable[backups.StoredBackup]) -> list[BackupJson]:
     return [
         {"name": each.path.name, "made_at": iso_time(each.made_at), "size": each.size, "place": each.place}
         for each in stored
     ]
 
 
-def describe_request(services: Services, request: str) -> dict[str, object]:
+def describe_request(services: Services, request: str) -> PowerRequestJson:
     """Return `request` with the active runs and the time that they get to end."""
     runs = services.appliance.store.active_runs()
     grace = units.format_duration(services.appliance.config.stop_grace)
     return {"request": request, "running": [f"{run.job} (run {run.id})" for run in runs], "grace": grace}
-
-
-_RELEASE = object_of({"version": TEXT, "notes": TEXT})
-_LAST = object_of(
-    {"state": {"enum": ["running", "done", "failed"]}, "version": TEXT, "steps": list_of(TEXT), "message": TEXT}
-)
-SCHEMAS: Mapping[str, Schema] = {
-    "SystemUpdate": object_of(
-        {
-            "version": TEXT,
-            "obstacle": TEXT,
-            "newest": {"anyOf": [_RELEASE, {"type": "null"}]},
-            "checked_at": {"anyOf": [INSTANT, {"type": "null"}]},
-            "error": TEXT,
-            "last": {"anyOf": [_LAST, {"type": "null"}]},
-        }
-    ),
-    "Backups": list_of(
-        object_of({"name": TEXT, "made_at": INSTANT, "size": WHOLE, "place": {"enum": ["card", "folder"]}})
-    ),
-    "PowerRequest": object_of({"request": TEXT, "running": list_of(TEXT), "grace": TEXT}),
-}

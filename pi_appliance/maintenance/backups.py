@@ -8,10 +8,12 @@ import asyncio
 import contextlib
 import re
 import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
+from typing import Literal
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -40,7 +42,7 @@ class StoredBackup:
     path: Path
     made_at: datetime
     size: int  # bytes
-    place: str
+    place: Literal["card", "folder"]
 
     @property
     def is_whole(self) -> bool:
@@ -51,7 +53,11 @@ class StoredBackup:
 def list_stored(config: Config) -> list[StoredBackup]:
     """Return the backups on the card and in the further folder, the newest of each first."""
     found = []
-    for place, paths in (("card", list_backups(config.state_dir)), ("folder", list_folder(config))):
+    places: Mapping[Literal["card", "folder"], Iterable[Path]] = {
+        "card": list_backups(config.state_dir),
+        "folder": list_folder(config),
+    }
+    for place, paths in places.items():
         for path in paths:
             with contextlib.suppress(OSError):  # its drive was pulled
                 about = path.stat()

@@ -5,13 +5,13 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from pi_appliance.config.model import Config, OutboxMessage
+from pi_appliance.config.model import Config, Event, OutboxMessage
 from pi_appliance.errors import UnknownName
-from pi_appliance.json_schema import TEXT, WHOLE, Schema, list_of, nullable, object_of
+from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.interface import Services
@@ -19,20 +19,46 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox
 from pi_appliance.system import clock, network
 
-_NOTIFIER = object_of(dict.fromkeys(("notifier", "kind", "address", "used_for"), TEXT))
-_PENDING: Mapping[str, Schema] = {
-    **dict.fromkeys(("notifier", "job", "run"), nullable(TEXT)),
-    "run": nullable(WHOLE),
-    **dict.fromkeys(("event", "title", "created_at", "next_attempt_at", "last_error"), TEXT),
-    "attempts": WHOLE,
-}
-SCHEMAS: Mapping[str, Schema] = {
-    "Notifiers": object_of({"notifiers": list_of(_NOTIFIER), "pending": list_of(object_of(_PENDING))}),
-    "NotifierTests": list_of(object_of({"notifier": TEXT, "error": nullable(TEXT), "exit_status": WHOLE})),
-}
+
+class NotifierJson(TypedDict):
+    """A notifier."""
+
+    notifier: str
+    kind: str
+    address: Annotated[str, "without its secrets"]
+    used_for: Annotated[str, "the jobs, in words"]
 
 
-async def list_notifiers(services: Services, _: Values) -> object:
+class PendingMessageJson(TypedDict):
+    """A message still to be sent."""
+
+    notifier: Annotated[str | None, "null for a ping"]
+    event: Event
+    job: str | None
+    run: int | None
+    title: str
+    created_at: Instant
+    attempts: int
+    next_attempt_at: Instant
+    last_error: str
+
+
+class NotifiersJson(TypedDict):
+    """The notifiers, and the messages still to be sent."""
+
+    notifiers: list[NotifierJson]
+    pending: list[PendingMessageJson]
+
+
+class NotifierTestJson(TypedDict):
+    """The result of a test message."""
+
+    notifier: str
+    error: Annotated[str | None, "null: it was sent"]
+    exit_status: Annotated[int, "0: it was sent"]
+
+
+async def list_notifiers(services: Services, _: Values) -> NotifiersJson:
     """Return the notifiers, and the messages still to be sent."""
     config, pending = services.appliance.config, Outbox(services.appliance.store).waiting()
     return {
@@ -52,7 +78,7 @@ def _used_for(config: Config, name: str) -> str:
     return ", ".join([*(["every job"] if uses(config.notify) else []), *jobs]) or "nothing"
 
 
-def _message_values(message: OutboxMessage) -> dict[str, Any]:
+def _message_values(message: OutboxMessage) -> PendingMessageJson:
     return {
         "notifier": message.notifier or None,
         "event": message.event,
@@ -66,7 +92,7 @@ def _message_values(message: OutboxMessage) -> dict[str, Any]:
     }
 
 
-async def test_notifiers(services: Services, values: Values) -> object:
+async def test_notifiers(services: Services, values: Values) -> list[NotifierTestJson]:
     """Send a test message by each notifier, and return the results. Raises UnknownName."""
     config = services.appliance.config
     names: Sequence[str] = values["notifiers"] or tuple(config.notifiers)
@@ -74,7 +100,10 @@ async def test_notifiers(services: Services, values: Values) -> object:
         if name not in config.notifiers:
             raise UnknownName("notifier", name, tuple(config.notifiers))
     # The daemon does not import the libraries that send.
-    return await run_module("pi_appliance.notify.api", str(config.path), *names) if names else []
+    results: list[NotifierTestJson] = []
+    if names:
+        results = await run_module("pi_appliance.notify.api", str(config.path), *names)
+    return results
 
 
 def main(path: str, names: list[str]) -> None:
@@ -84,7 +113,7 @@ def main(path: str, names: list[str]) -> None:
     settings = worker.load_notifiers(Path(path))
     message = messages.test_message(host=settings.name or network.host_name(), now=clock.now(), zone=settings.time_zone)
     errors = worker.deliver_now(settings, names, message)
-    results = [
+    results: list[NotifierTestJson] = [
         {"notifier": name, "error": str(error) if error else None, "exit_status": error.exit_status if error else 0}
         for name, error in errors.items()
     ]

@@ -14,7 +14,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="List the notifiers, the use of each, and the messages still to be sent.",
         details="Addresses are not shown.",
         handler=f"{_API}:list_notifiers",
-        result="Notifiers",
         show=f"{_TEXT}:show_notifiers",
     ),
     Operation(
@@ -23,7 +22,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="Send a test message by each notifier, and report the results.",
         handler=f"{_API}:test_notifiers",
         arguments=(array(text("notifiers", "the notifiers; without it, all", 100, positional=True), 100),),
-        result="NotifierTests",
         show=f"{_TEXT}:show_tests",
         exit_status=f"{_TEXT}:tests_exit_status",
         needs_state=False,

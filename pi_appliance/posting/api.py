@@ -1,4 +1,4 @@
-"""Handlers of the operations on posts and networks, and the schemas of their results."""
+"""Handlers of the operations on posts and networks."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -6,32 +6,28 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import of_network
 from pi_appliance.errors import Refused
-from pi_appliance.json_schema import (
-    ANY,
-    FLAG,
-    INSTANT,
-    TEXT,
-    WHOLE,
-    Schema,
-    describe,
-    list_of,
-    nullable,
-    object_of,
-    reference,
-)
+from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.posting import connect, line_file, tweet_lines
-from pi_appliance.posting.connect import load_secrets
-from pi_appliance.posting.model import OWNER_DECISIONS, PostLimits, PostState, record_json
+from pi_appliance.posting.connect import NetworkTestJson, load_secrets
+from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
 from pi_appliance.posting.network_login import NetworkLogin
-from pi_appliance.posting.preview import MonthlyForecast, PostPreview, UpcomingPost, month_json, month_spends
+from pi_appliance.posting.preview import (
+    MonthlyForecast,
+    MonthSpendJson,
+    PostPreview,
+    UpcomingPost,
+    month_json,
+    month_spends,
+)
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
+from pi_appliance.posting.tweet_lines import RefusedLineJson, TextCheckJson, TweetLinesJson
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.interface import Services
@@ -39,88 +35,106 @@ from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import iso_time
 
 _CENT = Decimal("0.01")
-_POST: Mapping[str, Schema] = {
-    **dict.fromkeys(("id", "part", "parts", "attempts"), WHOLE),
-    **dict.fromkeys(("job", "slot", "network", "text", "state", "cost"), TEXT),
-}
-_NETWORK_TEST: Mapping[str, Schema] = {
-    "network": TEXT,
-    "account": nullable(TEXT),
-    "error": nullable(TEXT),
-    "exit_status": describe(WHOLE, "0: accepted, 75: not reached, else: rejected"),
-    "needs_secrets": FLAG,
-}
-_NETWORK_LOGIN: Mapping[str, Schema] = {
-    "network": TEXT,
-    "messages": describe(list_of(TEXT), "what to do before the answer, with the address to open"),
-    "question": nullable(TEXT),
-    "secret": describe(FLAG, "whether the answer is to be hidden while it is typed"),
-    "step": describe(WHOLE, "the number of the question, for the answer"),
-    "account": describe(nullable(TEXT), "the account, after the secrets were checked and stored"),
-    "error": nullable(TEXT),
-}
-_COUNTS: Mapping[str, Schema] = {
-    "networks": list_of(object_of({"network": TEXT, "length": WHOLE, "max_length": WHOLE})),
-    "cost": describe(TEXT, "US dollars, without pictures"),
-    "problems": list_of(
-        object_of({"severity": TEXT, "network": nullable(TEXT), "message": TEXT, "parts": nullable(WHOLE)})
-    ),
-}
-_LINE_POST: Mapping[str, Schema] = {
-    **dict.fromkeys(("network", "state"), TEXT),
-    "at": INSTANT,
-    **dict.fromkeys(("link", "reason"), nullable(TEXT)),
-}
-_TWEET_LINE: Mapping[str, Schema] = {
-    "number": WHOLE,
-    "text": TEXT,
-    "state": describe(TEXT, "ready, posted, sending, uncertain, refused, dropped or invalid"),
-    "next": FLAG,
-    "posts": list_of(object_of(_LINE_POST)),
-    **_COUNTS,
-}
-_NEXT_POST: Mapping[str, Schema] = {
-    "number": WHOLE,
-    "text": TEXT,
-    "at": INSTANT,
-    "networks": list_of(TEXT),
-    "cost": TEXT,
-}
-_MONTH: Mapping[str, Schema] = {
-    **dict.fromkeys(("network", "spent", "price", "price_with_link"), TEXT),
-    **dict.fromkeys(("monthly_cap", "left"), nullable(TEXT)),
-}
-_TWEET_LINES: Mapping[str, Schema] = {
-    **dict.fromkeys(("job", "file", "version"), TEXT),
-    "lines": list_of(object_of(_TWEET_LINE)),
-    "posted": describe(WHOLE, "lines that do not come again in this round"),
-    "problems": list_of(TEXT),
-    "next": nullable(object_of(_NEXT_POST)),
-    "next_chance": nullable(object_of({"at": INSTANT, "chance": TEXT, "why_not": nullable(TEXT)})),
-    "costs": list_of(object_of(_MONTH)),
-}
-_REFUSED: Mapping[str, Schema] = {
-    "post": describe(WHOLE, "the number for `resend` and `drop`"),
-    **dict.fromkeys(("job", "slot", "text"), TEXT),
-    "line": nullable(WHOLE),
-    "posts": list_of(reference("Post")),
-}
-SCHEMAS: Mapping[str, Schema] = {
-    "Post": object_of(_POST, more=True),
-    "Posts": object_of({"posts": list_of(reference("Post")), "counts": ANY, "months": list_of(object_of(_MONTH))}),
-    "RefusedPosts": object_of({"refused": list_of(object_of(_REFUSED))}),
-    "SentPosts": object_of({"posts": list_of(reference("Post"))}),
-    "PostPreview": object_of({"slots": list_of(ANY), "cost": TEXT, "month": ANY}),
-    "TweetLines": object_of(_TWEET_LINES),
-    "LineChange": object_of({"file": TEXT, "version": TEXT, "lines": WHOLE}),
-    "TextCheck": object_of({"text": TEXT, "good": FLAG, **_COUNTS}),
-    "Networks": list_of(object_of({"network": TEXT, "kind": TEXT, "secrets": ANY})),
-    "NetworkLogin": object_of(_NETWORK_LOGIN),
-    "NetworkTests": list_of(object_of(_NETWORK_TEST)),
-}
 
 
-async def list_posts(services: Services, values: Values) -> object:
+class PostsJson(TypedDict):
+    """Posts, the newest first."""
+
+    posts: list[PostJson]
+    counts: Annotated[dict[PostState, int], "all posts by their states"]
+    months: list[MonthSpendJson]
+
+
+class SentPostsJson(TypedDict):
+    """Posts that were changed."""
+
+    posts: list[PostJson]
+
+
+class RefusedPostsJson(TypedDict):
+    """What networks did not take."""
+
+    refused: list[RefusedLineJson]
+
+
+class PostPartJson(TypedDict):
+    """A part of a future post."""
+
+    text: str
+    length: int
+    max_length: int
+    pictures: int
+    cost: str
+
+
+class UpcomingPostJson(TypedDict):
+    """A slot and what it will post."""
+
+    job: str
+    slot: Instant
+    starts_at: Annotated[Instant, "with the random delay"]
+    local: Annotated[Instant, "when it posts, in the time zone of the job"]
+    selected: Annotated[bool, "by the chance"]
+    why_not: Annotated[str | None, "why it will not post"]
+    line: Annotated[int | None, "the number of the line"]
+    posts: Annotated[dict[str, list[PostPartJson]], "by network; several are a thread"]
+    attached: Annotated[str | None, "which report is attached"]
+    cost: str
+
+
+class MonthForecastJson(TypedDict):
+    """An average month on a network."""
+
+    posts: float
+    cost: str
+    monthly_cap: str | None
+
+
+class PostPreviewJson(TypedDict):
+    """The next slots, and an average month. Amounts are in US dollars."""
+
+    slots: list[UpcomingPostJson]
+    cost: str
+    month: Annotated[dict[str, dict[str, MonthForecastJson]], "by job and network"]
+
+
+class LineChangeJson(TypedDict):
+    """The file after a change of its lines."""
+
+    file: str
+    version: str
+    lines: Annotated[int, "that can be posted"]
+
+
+class RequestedPostJson(TypedDict):
+    """A run that is to post."""
+
+    request: int
+    job: str
+    run_at: Instant
+
+
+class NetworkJson(TypedDict):
+    """A network."""
+
+    network: str
+    kind: str
+    secrets: Annotated[dict[str, str | None], "where each is stored; null if it is missing"]
+
+
+class NetworkLoginJson(TypedDict):
+    """The next question of a login, or its result."""
+
+    network: str
+    messages: Annotated[list[str], "what to do before the answer, with the address to open"]
+    question: str | None
+    secret: Annotated[bool, "the answer is to be hidden while it is typed"]
+    step: Annotated[int, "the number of the question, for the answer"]
+    account: Annotated[str | None, "the account, after the secrets were checked and stored"]
+    error: str | None
+
+
+async def list_posts(services: Services, values: Values) -> PostsJson:
     """Return posts, their number by state, and the spending of the month in US dollars."""
     database = PostDatabase(services.appliance.store)
     state = PostState(values["state"]) if values["state"] else None
@@ -132,7 +146,7 @@ async def list_posts(services: Services, values: Values) -> object:
     }
 
 
-async def resolve_post(services: Services, values: Values) -> object:
+async def resolve_post(services: Services, values: Values) -> PostJson:
     """Record the owner's decision about an uncertain post. Raises UnknownName."""
     state, reason = OWNER_DECISIONS[values["answer"]]
     database = PostDatabase(services.appliance.store)
@@ -141,12 +155,12 @@ async def resolve_post(services: Services, values: Values) -> object:
     return record_json(record)
 
 
-async def list_refused(services: Services, values: Values) -> object:
+async def list_refused(services: Services, values: Values) -> RefusedPostsJson:
     """Return what networks did not take."""
     return {"refused": tweet_lines.describe_refused(services.appliance, values["job"])}
 
 
-async def resend_post(services: Services, values: Values) -> object:
+async def resend_post(services: Services, values: Values) -> SentPostsJson:
     """Send a refused post again."""
     records = tweet_lines.resend(
         services.appliance, values["post"], values["text"], values["version"], now=services.now()
@@ -155,17 +169,17 @@ async def resend_post(services: Services, values: Values) -> object:
     return {"posts": [record_json(each) for each in records]}
 
 
-async def drop_post(services: Services, values: Values) -> object:
+async def drop_post(services: Services, values: Values) -> SentPostsJson:
     """Record that a refused post is not wanted."""
     return {"posts": [record_json(each) for each in tweet_lines.drop(services.appliance, values["post"])]}
 
 
-async def preview_posts(services: Services, values: Values) -> object:
+async def preview_posts(services: Services, values: Values) -> PostPreviewJson:
     """Return the next slots of one or of all tweet jobs, their cost, and an average month."""
     return await asyncio.to_thread(_preview, services.appliance, values["job"], values["count"], services.now())
 
 
-def _preview(shared: Appliance, job: str | None, count: int, now: datetime) -> Mapping[str, Any]:
+def _preview(shared: Appliance, job: str | None, count: int, now: datetime) -> PostPreviewJson:
     # This is another thread than the daemon's, so it needs its own connection to the database.
     with replace(shared, store=open_history(shared.config.state_dir)) as appliance:
         names = [job] if job else [name for name, each in appliance.config.jobs.items() if each.kind == TWEET_KIND]
@@ -186,7 +200,7 @@ def _preview(shared: Appliance, job: str | None, count: int, now: datetime) -> M
     }
 
 
-def _upcoming_json(appliance: Appliance, upcoming: UpcomingPost, limits: Mapping[str, PostLimits]) -> dict[str, Any]:
+def _upcoming_json(appliance: Appliance, upcoming: UpcomingPost, limits: Mapping[str, PostLimits]) -> UpcomingPostJson:
     slot = upcoming.slot
     zone = appliance.config.zone_of(appliance.config.jobs[slot.job])
     return {
@@ -215,51 +229,51 @@ def _upcoming_json(appliance: Appliance, upcoming: UpcomingPost, limits: Mapping
     }
 
 
-def _forecast_json(forecast: MonthlyForecast) -> dict[str, Any]:
+def _forecast_json(forecast: MonthlyForecast) -> MonthForecastJson:
     cap = None if forecast.monthly_cap is None else str(forecast.monthly_cap)
     return {"posts": round(forecast.posts, 2), "cost": str(forecast.cost.quantize(_CENT)), "monthly_cap": cap}
 
 
-async def list_lines(services: Services, values: Values) -> Mapping[str, Any]:
+async def list_lines(services: Services, values: Values) -> TweetLinesJson:
     """Return the lines of a job."""
     return await asyncio.to_thread(tweet_lines.describe_lines, services.appliance, values["job"], services.now())
 
 
-async def add_line(services: Services, values: Values) -> object:
+async def add_line(services: Services, values: Values) -> LineChangeJson:
     """Add a line at the end of the file."""
     return await _change_lines(services, values, lambda text: line_file.add_line(text, values["text"]))
 
 
-async def edit_line(services: Services, values: Values) -> object:
+async def edit_line(services: Services, values: Values) -> LineChangeJson:
     """Change one line of the file."""
     return await _change_lines(
         services, values, lambda text: line_file.replace_line(text, values["number"], values["text"])
     )
 
 
-async def delete_line(services: Services, values: Values) -> object:
+async def delete_line(services: Services, values: Values) -> LineChangeJson:
     """Delete one line of the file."""
     return await _change_lines(services, values, lambda text: line_file.delete_line(text, values["number"]))
 
 
-async def move_line(services: Services, values: Values) -> object:
+async def move_line(services: Services, values: Values) -> LineChangeJson:
     """Move one line of the file."""
     return await _change_lines(services, values, lambda text: line_file.move_line(text, values["number"], values["to"]))
 
 
-async def _change_lines(services: Services, values: Values, edit: Callable[[str], str]) -> object:
+async def _change_lines(services: Services, values: Values, edit: Callable[[str], str]) -> LineChangeJson:
     config = services.appliance.config
     file = tweet_lines.line_file(config, tweet_lines.tweet_job(config, values["job"]))
     content = await asyncio.to_thread(file.change, edit, values["version"])
     return {"file": str(file.path), "version": content.version, "lines": len(content.lines())}
 
 
-async def check_text(services: Services, values: Values) -> object:
+async def check_text(services: Services, values: Values) -> TextCheckJson:
     """Return length, cost and problems of a text."""
     return await asyncio.to_thread(tweet_lines.check_text, services.appliance.config, values["job"], values["text"])
 
 
-async def post_now(services: Services, values: Values) -> object:
+async def post_now(services: Services, values: Values) -> RequestedPostJson:
     """Request a run that posts a text or a line."""
     request = tweet_lines.request_post(
         services.appliance,
@@ -273,7 +287,7 @@ async def post_now(services: Services, values: Values) -> object:
     return {"request": request.id, "job": request.job, "run_at": iso_time(request.run_at)}
 
 
-async def list_networks(services: Services, _: Values) -> Sequence[Mapping[str, Any]]:
+async def list_networks(services: Services, _: Values) -> list[NetworkJson]:
     """Return the networks, with the origin of each secret, or null if it is missing."""
     config = services.appliance.config
     secrets = load_secrets(config)
@@ -303,7 +317,7 @@ def last_test(config: Config, network: str) -> Mapping[str, Any] | None:
     return _TESTS.get((config.path, network))
 
 
-async def log_in(services: Services, values: Values) -> object:
+async def log_in(services: Services, values: Values) -> NetworkLoginJson:
     """Begin a login, or answer its question, and return the next question or the result."""
     config, name = services.appliance.config, values["network"]
     part = connect.network_config(config, name)
@@ -333,13 +347,13 @@ async def log_in(services: Services, values: Values) -> object:
     }
 
 
-async def test_networks(services: Services, values: Values) -> object:
+async def test_networks(services: Services, values: Values) -> list[NetworkTestJson]:
     """Return the account of each network, or the error."""
     config = services.appliance.config
     names: Sequence[str] = values["networks"] or tuple(config.networks)
     for name in names:
         connect.network_config(config, name)
     # The daemon does not import the networks' libraries, which take up to 19 MB.
-    results: Sequence[Mapping[str, Any]] = await run_module("pi_appliance.posting.connect", str(config.path), *names)
+    results: list[NetworkTestJson] = await run_module("pi_appliance.posting.connect", str(config.path), *names)
     _TESTS.update({(config.path, each["network"]): {**each, "at": services.now()} for each in results})
     return results

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance import plugins
 from pi_appliance.config import secret_writer, secrets
@@ -201,7 +201,17 @@ def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
             raise Unavailable(str(error)) from None
 
 
-def _test_network(config: Config, name: str) -> Mapping[str, Any]:
+class NetworkTestJson(TypedDict):
+    """The check of the secrets of a network."""
+
+    network: str
+    account: str | None
+    error: str | None
+    exit_status: Annotated[int, "0: accepted, 75: not reached, else: rejected"]
+    needs_secrets: bool
+
+
+def _test_network(config: Config, name: str) -> NetworkTestJson:
     account, reason, exit_status = None, None, 0
     try:
         account = check_account(config, name, load_secrets(config))

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Annotated, Protocol, TypedDict
 
-from pi_appliance.storage import model
-from pi_appliance.storage.model import Picture
+from pi_appliance.json_schema import Instant
+from pi_appliance.storage.model import Picture, iso_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,30 @@ class PostRecord:
     since_id: str = ""  # id of an older post on the network; the search for this post starts there
 
 
-def record_json(record: PostRecord) -> dict[str, Any]:
-    """Convert `record` for JSON. Parts count from 1, amounts are strings in US dollars."""
+class PostJson(TypedDict):
+    """A post on one network."""
+
+    id: int
+    job: str
+    slot: Annotated[str, 'the scheduled time, or "run 12" for a manual run']
+    network: str
+    part: Annotated[int, "of a thread, from 1"]
+    parts: int
+    text: str
+    state: PostState
+    reason: Annotated[str | None, "why it is in this state"]
+    created_at: Instant
+    expires_at: Annotated[Instant, "it is not sent later"]
+    next_attempt_at: Instant | None
+    attempts: int
+    link: Annotated[str | None, "its web address"]
+    sent_at: Instant | None
+    cost: Annotated[str, "US dollars"]
+    run: int
+
+
+def record_json(record: PostRecord) -> PostJson:
+    """Convert `record` for JSON. Amounts are strings, so that they stay exact."""
     is_pending = record.state in PENDING_STATES
     return {
         "id": record.id,
@@ -109,12 +131,12 @@ def record_json(record: PostRecord) -> dict[str, Any]:
         "text": record.text,
         "state": record.state,
         "reason": record.reason or None,
-        "created_at": model.iso_time(record.created_at),
-        "expires_at": model.iso_time(record.expires_at),
-        "next_attempt_at": model.iso_time(record.next_attempt_at) if is_pending else None,
+        "created_at": iso_time(record.created_at),
+        "expires_at": iso_time(record.expires_at),
+        "next_attempt_at": iso_time(record.next_attempt_at) if is_pending else None,
         "attempts": record.attempts,
         "link": (record.remote.link or None) if record.remote else None,
-        "sent_at": model.iso_time(record.sent_at),
+        "sent_at": iso_time(record.sent_at),
         "cost": str(record.cost),
         "run": record.run,
     }

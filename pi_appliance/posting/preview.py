@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice, takewhile
-from typing import Any
+from typing import Annotated, TypedDict
 
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
@@ -209,12 +209,27 @@ def paid_months(appliance: Appliance, now: datetime) -> list[MonthSpend]:
     return [each for each in month_spends(appliance, now) if each.spent or each.monthly_cap is not None]
 
 
-def month_json(month: MonthSpend) -> Mapping[str, Any]:
+class MonthSpendJson(TypedDict):
+    """The spending on a network in this month, in US dollars."""
+
+    network: str
+    spent: str
+    monthly_cap: str | None
+    left: Annotated[str | None, "until the cap"]
+    price: Annotated[str, "of a short post"]
+    price_with_link: str
+
+
+def month_json(month: MonthSpend) -> MonthSpendJson:
     """Convert `month` for JSON. Amounts are strings, so that they stay exact."""
-    cap = None if month.monthly_cap is None else str(month.monthly_cap)
-    left = None if month.left is None else str(month.left)
-    prices = {"price": str(month.price), "price_with_link": str(month.price_with_link)}
-    return {"network": month.network, "spent": str(month.spent), "monthly_cap": cap, "left": left, **prices}
+    return {
+        "network": month.network,
+        "spent": str(month.spent),
+        "monthly_cap": None if month.monthly_cap is None else str(month.monthly_cap),
+        "left": None if month.left is None else str(month.left),
+        "price": str(month.price),
+        "price_with_link": str(month.price_with_link),
+    }
 
 
 def _month_spend(config: Config, name: str, spent: Decimal) -> MonthSpend:

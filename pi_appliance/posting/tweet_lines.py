@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Literal, TypedDict
 
 from pi_appliance.config.loader import override_options
 from pi_appliance.config.model import Config
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.reports import latest_report
+from pi_appliance.json_schema import Instant
 from pi_appliance.posting import lint
 from pi_appliance.posting.line_file import LineFile, replace_line
 from pi_appliance.posting.lines import (
@@ -30,11 +31,12 @@ from pi_appliance.posting.model import (
     PENDING_STATES,
     RESENDABLE_STATES,
     Post,
+    PostJson,
     PostRecord,
     PostState,
     record_json,
 )
-from pi_appliance.posting.preview import PostPreview, UpcomingPost, month_json, month_spends
+from pi_appliance.posting.preview import MonthSpendJson, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND, attach_report, require_tweet_job
 from pi_appliance.scheduling.appliance import Appliance
@@ -81,7 +83,87 @@ def hold_lines(config: Config) -> Iterator[None]:
         yield
 
 
-def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mapping[str, Any]:
+class LinePostJson(TypedDict):
+    """The newest post of a line on one network."""
+
+    network: str
+    state: PostState
+    at: Instant
+    link: str | None
+    reason: str | None
+
+
+class LineLengthJson(TypedDict):
+    """The length of a line on one network."""
+
+    network: str
+    length: int
+    max_length: int
+
+
+class LineProblemJson(TypedDict):
+    """A problem of a line."""
+
+    severity: Severity
+    network: str | None
+    message: str
+    parts: Annotated[int | None, "of a thread"]
+
+
+class LineCountsJson(TypedDict):
+    """Length, cost and problems of a line."""
+
+    networks: list[LineLengthJson]
+    cost: Annotated[str, "US dollars, without pictures"]
+    problems: list[LineProblemJson]
+
+
+LineState = Literal["ready", "posted", "sending", "uncertain", "refused", "dropped", "invalid"]
+
+
+class TweetLineJson(LineCountsJson):
+    """A line of the text file."""
+
+    number: int
+    text: str
+    state: LineState
+    next: bool
+    posts: list[LinePostJson]
+
+
+class NextPostJson(TypedDict):
+    """The next post of a job."""
+
+    number: Annotated[int, "of the line"]
+    text: str
+    at: Instant
+    networks: list[str]
+    cost: str
+
+
+class NextChanceJson(TypedDict):
+    """The next slot of a job with a chance."""
+
+    at: Instant
+    chance: str
+    why_not: Annotated[str | None, "why it will not post"]
+
+
+class TweetLinesJson(TypedDict):
+    """The lines of a tweet job, and its next post."""
+
+    job: str
+    file: str
+    version: str
+    lines: list[TweetLineJson]
+    posted: Annotated[int, "lines that do not come again in this round"]
+    problems: Annotated[list[str], "of the file"]
+    next: NextPostJson | None
+    next_chance: NextChanceJson | None
+    costs: list[MonthSpendJson]
+
+
+def describe_lines(shared: Appliance, name: str | None, now: datetime) -> TweetLinesJson:
     """Return the lines of a job with their states, and its next post. Runs in any thread."""
     with replace(shared, store=open_history(shared.config.state_dir)) as appliance:
         config = appliance.config
@@ -95,7 +177,7 @@ def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mappin
         notes: dict[int | None, list[LintNote]] = {}
         for note in lint.check_source(source).notes:
             notes.setdefault(note.line, []).append(note)
-        rows, posted = [], 0
+        rows, posted = list[TweetLineJson](), 0
         for line, text in content.lines():
             fingerprint = line_fingerprint(line)
             records = posts.get(fingerprint, [])
@@ -120,13 +202,20 @@ def describe_lines(shared: Appliance, name: str | None, now: datetime) -> Mappin
             "lines": rows,
             "posted": posted,
             "problems": [each.message for each in notes.get(None, [])],
-            "next": _upcoming_json(upcoming) if upcoming else None,
+            "next": _next_json(upcoming) if upcoming else None,
             "next_chance": _chance_json(config, job, slots),
             "costs": [month_json(each) for each in month_spends(appliance, now) if each.network in options.network],
         }
 
 
-def check_text(config: Config, name: str | None, text: str) -> Mapping[str, Any]:
+class TextCheckJson(LineCountsJson):
+    """The check of a text."""
+
+    text: str
+    good: Annotated[bool, "it can be posted"]
+
+
+def check_text(config: Config, name: str | None, text: str) -> TextCheckJson:
     """Return length and cost of `text` on each network of a job, and its problems."""
     source = _source(config, tweet_job(config, name))
     line = parse_line(0, text.strip())
@@ -176,7 +265,7 @@ def _is_good(notes: Sequence[LintNote]) -> bool:
     return all(each.severity is not Severity.REFUSED for each in notes)
 
 
-def _state(problems: Sequence[LintNote], records: Sequence[PostRecord], *, used: bool) -> str:
+def _state(problems: Sequence[LintNote], records: Sequence[PostRecord], *, used: bool) -> LineState:
     states = {each.state for each in records}
     if PostState.UNCERTAIN in states:
         return "uncertain"
@@ -189,7 +278,7 @@ def _state(problems: Sequence[LintNote], records: Sequence[PostRecord], *, used:
     return "ready" if _is_good(problems) else "invalid"
 
 
-def _post_json(record: PostRecord) -> Mapping[str, Any]:
+def _post_json(record: PostRecord) -> LinePostJson:
     return {
         "network": record.network,
         "state": record.state,
@@ -199,7 +288,7 @@ def _post_json(record: PostRecord) -> Mapping[str, Any]:
     }
 
 
-def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> Mapping[str, Any]:
+def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> LineCountsJson:
     """Return the length on each network, the cost in US dollars, and the problems of a line."""
     values = {name: source.values.get(name, "") for name in find_placeholders(line)}
     text = fill_placeholders(line.text, values)
@@ -217,7 +306,7 @@ def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> Ma
     }
 
 
-def _chance_json(config: Config, job: str, slots: Sequence[UpcomingPost]) -> Mapping[str, Any] | None:
+def _chance_json(config: Config, job: str, slots: Sequence[UpcomingPost]) -> NextChanceJson | None:
     """Return the next slot of a job with a probability, and what will come of it."""
     chance = config.jobs[job].chance
     if chance is None or not slots:
@@ -229,7 +318,7 @@ def _chance_json(config: Config, job: str, slots: Sequence[UpcomingPost]) -> Map
     }
 
 
-def _upcoming_json(upcoming: UpcomingPost) -> Mapping[str, Any]:
+def _next_json(upcoming: UpcomingPost) -> NextPostJson:
     assert upcoming.line is not None
     return {
         "number": upcoming.line.number,
@@ -243,7 +332,18 @@ def _upcoming_json(upcoming: UpcomingPost) -> Mapping[str, Any]:
 _DROP_REASON = "you do not want it there"
 
 
-def describe_refused(appliance: Appliance, job: str | None = None) -> list[Mapping[str, Any]]:
+class RefusedLineJson(TypedDict):
+    """A line that networks did not take."""
+
+    post: Annotated[int, "the number for `resend` and `drop`"]
+    job: str
+    slot: str
+    line: Annotated[int | None, "its number in the file, if it is there"]
+    text: str
+    posts: list[PostJson]
+
+
+def describe_refused(appliance: Appliance, job: str | None = None) -> list[RefusedLineJson]:
     """Return what networks did not take, newest first: one entry per line and slot, with its posts.
 
     Raises:
@@ -262,7 +362,7 @@ def describe_refused(appliance: Appliance, job: str | None = None) -> list[Mappi
     for record in sorted(records, key=lambda each: each.id, reverse=True):
         slots.setdefault((record.job, record.slot), []).insert(0, record)
     numbers = {name: _line_numbers(appliance, name) for name, _ in slots}
-    entries: list[Mapping[str, Any]] = []
+    entries = list[RefusedLineJson]()
     for (name, slot), of_slot in slots.items():
         number, text = numbers[name].get(of_slot[0].line, (None, of_slot[0].text))
         posts = [record_json(each) for each in of_slot]

@@ -1,9 +1,9 @@
-"""Handlers of the operations on the configuration file, and the schemas of their results."""
+"""Handlers of the operations on the configuration file."""
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from pi_appliance.config import editing, hidden_parts
 from pi_appliance.config.binding import YamlPath, parse_yaml
@@ -11,34 +11,70 @@ from pi_appliance.config.config_file import Change, ConfigFile
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.schema import json_schema
 from pi_appliance.errors import ConfigError, InvalidOption, Refused
-from pi_appliance.json_schema import INSTANT, TEXT, WHOLE, Schema, list_of, object_of
+from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
-from pi_appliance.settings.completion import complete, schema_at
+from pi_appliance.settings.completion import ConfigCompletionJson, complete, schema_at
 from pi_appliance.storage.model import iso_time
 
 LAST_GOOD = "last-good"
 """The name of the text in use, for `restore_earlier`."""
 
 
-async def read_config(services: Services, _: Values) -> object:
+class ConfigTextJson(TypedDict):
+    """The configuration file."""
+
+    text: Annotated[str, "with a placeholder for each program"]
+    version: str
+
+
+class TextProblemJson(TypedDict):
+    """A problem in a text of the configuration file."""
+
+    line: int
+    column: int
+    message: str
+    hint: str
+
+
+class ConfigProblemsJson(TypedDict):
+    """The problems of a text of the configuration file."""
+
+    problems: list[TextProblemJson]
+
+
+class ConfigChangeJson(TypedDict):
+    """A change of the configuration file."""
+
+    diff: Annotated[str, "the changed lines"]
+    version: Annotated[str, "of the new text"]
+
+
+class EarlierConfigJson(TypedDict):
+    """An earlier text of the configuration file."""
+
+    name: str
+    replaced_at: Instant
+    size: Annotated[int, "bytes"]
+
+
+async def read_config(services: Services, _: Values) -> ConfigTextJson:
     """Return the text of the file and its version."""
     text, version = await asyncio.to_thread(config_file(services).read)
     return {"text": hidden_parts.shown_text(text), "version": version}
 
 
-async def check_text(services: Services, values: Values) -> object:
+async def check_text(services: Services, values: Values) -> ConfigProblemsJson:
     """Return the problems of a text."""
     return {"problems": await asyncio.to_thread(find_problems, services.appliance.config.path, values["text"])}
 
 
-async def complete_text(_: Services, values: Values) -> object:
+async def complete_text(_: Services, values: Values) -> ConfigCompletionJson:
     """Return the keys or values that fit at a place of a text."""
-    found = await asyncio.to_thread(lambda: complete(json_schema(), values["text"], values["line"], values["column"]))
-    return asdict(found)
+    return await asyncio.to_thread(lambda: complete(json_schema(), values["text"], values["line"], values["column"]))
 
 
-def find_problems(path: Path, text: str) -> list[dict[str, object]]:
+def find_problems(path: Path, text: str) -> list[TextProblemJson]:
     """Return the problems of the edited `text` of the file `path`, with their lines in it."""
     restored = text
     try:
@@ -59,11 +95,11 @@ def find_problems(path: Path, text: str) -> list[dict[str, object]]:
     return []
 
 
-def _problem_without_place(error: Exception) -> dict[str, object]:
+def _problem_without_place(error: Exception) -> TextProblemJson:
     return {"line": 1, "column": 1, "message": str(error), "hint": ""}
 
 
-async def replace_config(services: Services, values: Values) -> dict[str, str]:
+async def replace_config(services: Services, values: Values) -> ConfigChangeJson:
     """Replace the text of the file."""
 
     def write() -> Change:
@@ -75,7 +111,7 @@ async def replace_config(services: Services, values: Values) -> dict[str, str]:
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 
 
-async def set_value(services: Services, values: Values) -> object:
+async def set_value(services: Services, values: Values) -> ConfigChangeJson:
     """Change one value of the file."""
     key: str = values["key"]
     path = _existing_path(key)
@@ -95,13 +131,13 @@ async def set_value(services: Services, values: Values) -> object:
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 
 
-async def list_history(services: Services, _: Values) -> object:
+async def list_history(services: Services, _: Values) -> list[EarlierConfigJson]:
     """Return the earlier texts."""
     texts = await asyncio.to_thread(config_file(services).earlier_texts)
     return [{"name": each.name, "replaced_at": iso_time(each.replaced_at), "size": each.size} for each in texts]
 
 
-async def restore_earlier(services: Services, values: Values) -> object:
+async def restore_earlier(services: Services, values: Values) -> ConfigChangeJson:
     """Go back to an earlier text, or from a wrong file to the text in use."""
 
     def write() -> Change:
@@ -119,7 +155,7 @@ def config_file(services: Services) -> ConfigFile:
     return ConfigFile(config.path, config.state_dir, services.now)
 
 
-async def apply_change(services: Services, change: Change, *, only_check: bool = False) -> dict[str, str]:
+async def apply_change(services: Services, change: Change, *, only_check: bool = False) -> ConfigChangeJson:
     """Let the daemon use the changed file, and return the change."""
     if change.before != change.after and not only_check:
         await services.daemon.apply_configuration()
@@ -146,20 +182,3 @@ def parse_value(data: object, path: YamlPath, text: str) -> object:
         return parse_yaml(text, "value").data
     except ConfigError:
         return text  # the check of the whole file says what is expected
-
-
-SCHEMAS: Mapping[str, Schema] = {
-    "ConfigText": object_of({"text": TEXT, "version": TEXT}),
-    "ConfigChange": object_of({"diff": TEXT, "version": TEXT}),
-    "ConfigProblems": object_of(
-        {"problems": list_of(object_of({"line": WHOLE, "column": WHOLE, "message": TEXT, "hint": TEXT}))}
-    ),
-    "ConfigCompletion": object_of(
-        {
-            "column": WHOLE,
-            "help": TEXT,
-            "candidates": list_of(object_of({"text": TEXT, "insert": TEXT, "help": TEXT})),
-        }
-    ),
-    "ConfigHistory": list_of(object_of({"name": TEXT, "replaced_at": INSTANT, "size": WHOLE})),
-}

@@ -8,7 +8,7 @@ Programs are left out: they are added on the machine only.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config.binding import YamlPath
 from pi_appliance.config.editing import flow_text
@@ -21,22 +21,20 @@ _BLOCK_TEXT = re.compile(r"[|>][-+\d]*\s*(#.*)?$")
 _INDENT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A key or value: its text as shown, the text to insert, and one line about it."""
+class CandidateJson(TypedDict):
+    """A key or value that fits."""
 
-    text: str
-    insert: str
-    help: str
+    text: Annotated[str, "as it is shown"]
+    insert: Annotated[str, "the text to insert"]
+    help: Annotated[str, "one line about it"]
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """The candidates for the word that begins in `column` of the line, and the help of its key."""
+class ConfigCompletionJson(TypedDict):
+    """What can be written at a place of the text."""
 
-    column: int
-    help: str
-    candidates: Sequence[Candidate]
+    column: Annotated[int, "where the word begins"]
+    help: Annotated[str, "about the key before it"]
+    candidates: list[CandidateJson]
 
 
 @dataclass(slots=True)
@@ -128,7 +126,7 @@ class _Outline:
                     self.values[self.path] = self.word.strip().strip("\"'")
 
 
-def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> Completion:
+def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> ConfigCompletionJson:
     """Return what can be written at a place of the text.
 
     Args:
@@ -147,7 +145,7 @@ def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> Co
     here.read(last, is_last=True)
     place = schema_at(schema, here.path, whole.values)
     if here.in_comment or not place:
-        return Completion(column, "", ())
+        return {"column": column, "help": "", "candidates": []}
     if here.at_value and here.frames[-1].bracket == "[" and "items" in place:
         place = place["items"]
     in_block = not here.frames[-1].bracket
@@ -156,14 +154,14 @@ def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> Co
     else:
         known = {path[-1] for path in whole.values if path[:-1] == here.path}
         indent = column - 1 - len(here.word) if in_block else None
-        candidates = [each for each in _key_candidates(place, indent) if each.text not in known]
+        candidates = [each for each in _key_candidates(place, indent) if each["text"] not in known]
     matching = _matching(candidates, here.word)
     space = " " if in_block and here.at_value and last.endswith(":") else ""
-    return Completion(
-        column - len(here.word),
-        str(place.get("description", "")) if here.at_value else "",
-        [Candidate(each.text, space + each.insert, each.help) for each in matching],
-    )
+    return {
+        "column": column - len(here.word),
+        "help": str(place.get("description", "")) if here.at_value else "",
+        "candidates": [{**each, "insert": space + each["insert"]} for each in matching],
+    }
 
 
 def schema_at(schema: Mapping[str, Any], path: YamlPath, values: Mapping[YamlPath, str]) -> Mapping[str, Any]:
@@ -196,16 +194,16 @@ def _as_section(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**schema, **section, "description": schema.get("description", "")} if section else schema
 
 
-def _key_candidates(schema: Mapping[str, Any], indent: int | None) -> Iterator[Candidate]:
+def _key_candidates(schema: Mapping[str, Any], indent: int | None) -> Iterator[CandidateJson]:
     for key, each in schema["properties"].items():
         if key == _PROGRAM:
             continue
         is_section = each.get("type") == "object" or ("properties" in each)
         after = f"\n{' ' * (indent + _INDENT)}" if is_section and indent is not None else " "
-        yield Candidate(key, f"{key}:{after}", str(each.get("description", "")))
+        yield {"text": key, "insert": f"{key}:{after}", "help": str(each.get("description", ""))}
 
 
-def _value_candidates(schema: Mapping[str, Any], *, is_kind: bool) -> Iterator[Candidate]:
+def _value_candidates(schema: Mapping[str, Any], *, is_kind: bool) -> Iterator[CandidateJson]:
     default = schema.get("default")
     values = list(schema.get("enum", ()))
     for each in (schema, *schema.get("anyOf", ())):
@@ -217,14 +215,14 @@ def _value_candidates(schema: Mapping[str, Any], *, is_kind: bool) -> Iterator[C
             help_text = "default" if value == default else "for example" if value in examples else ""
             texts.setdefault(flow_text(value), help_text)
     for text, help_text in texts.items():
-        yield Candidate(text, text, help_text)
+        yield {"text": text, "insert": text, "help": help_text}
 
 
-def _matching(candidates: Sequence[Candidate], word: str) -> list[Candidate]:
+def _matching(candidates: Sequence[CandidateJson], word: str) -> list[CandidateJson]:
     """Return the candidates that begin with `word`, then those that contain it."""
     word = word.strip().lower()
-    texts = {each.text: each.text.strip('"').lower() for each in candidates}
+    texts = {each["text"]: each["text"].strip('"').lower() for each in candidates}
     if any(each == word for each in texts.values()):
         return []
-    first = [each for each in candidates if texts[each.text].startswith(word.strip("\"'"))]
-    return first + [each for each in candidates if word in texts[each.text] and each not in first]
+    first = [each for each in candidates if texts[each["text"]].startswith(word.strip("\"'"))]
+    return first + [each for each in candidates if word in texts[each["text"]] and each not in first]

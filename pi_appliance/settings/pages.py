@@ -215,7 +215,7 @@ class SettingsPages:
             result = await api.replace_config(self._services, values)
         except ApplianceError as error:
             problems = await asyncio.to_thread(api.find_problems, self._services.appliance.config.path, text)
-            problems = problems or [{"line": 0, "message": str(error), "hint": ""}]
+            problems = problems or [{"line": 0, "column": 0, "message": str(error), "hint": ""}]
             return await self._file_page(text, version, 422, problems=problems)
         if only_check:
             return await self._file_page(text, version, diff=result["diff"] or "Nothing would change.")

@@ -1,26 +1,37 @@
-"""Handlers of the operations on triggers, and the schemas of their results."""
+"""Handlers of the operations on triggers."""
 
 import asyncio
 import os
 import re
-from collections.abc import Mapping
 from secrets import token_urlsafe
+from typing import Annotated, TypedDict
 
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.jobs import api_editor, editor
-from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.storage.model import Trigger
 
-SCHEMAS: Mapping[str, Schema] = {
-    "Webhook": object_of(dict.fromkeys(("job", "path"), TEXT)),
-    "Triggers": list_of(object_of(dict.fromkeys(("job", "trigger", "event", "problem"), TEXT))),
-}
 _SECRET_BYTES = 24
 
 
-async def list_triggers(services: Services, _: Values) -> object:
+class TriggerJson(TypedDict):
+    """What starts a job besides time."""
+
+    job: Annotated[str, "empty for those of Home Assistant"]
+    trigger: str
+    event: Annotated[str, "in words"]
+    problem: Annotated[str, "why it does not work, or empty"]
+
+
+class WebhookJson(TypedDict):
+    """The address of a job."""
+
+    job: str
+    path: Annotated[str, "with the secret, which is shown only this once"]
+
+
+async def list_triggers(services: Services, _: Values) -> list[TriggerJson]:
     """Return the triggers of all jobs with their problems."""
     problems = {(each.job, str(each.trigger)): each.text for each in services.daemon.triggers.problems}
     config = services.appliance.config
@@ -38,7 +49,7 @@ async def list_triggers(services: Services, _: Values) -> object:
     ]
 
 
-async def create_webhook(services: Services, values: Values) -> dict[str, str]:
+async def create_webhook(services: Services, values: Values) -> WebhookJson:
     """Create the secret address of a job, and return its path."""
     appliance, name = services.appliance, values["name"]
     key = appliance.job(name).triggers.webhook

@@ -13,7 +13,6 @@ OPERATIONS: Sequence[Operation] = (
         path="/triggers",
         summary="List what starts jobs besides time, and whether it works.",
         handler=f"{_API}:list_triggers",
-        result="Triggers",
         needs_daemon=True,
     ),
     Operation(
@@ -24,7 +23,6 @@ OPERATIONS: Sequence[Operation] = (
         "`triggers: webhook` in the job, that key is added.",
         handler=f"{_API}:create_webhook",
         arguments=(text("name", "the job", 100, required=True, positional=True, example="daily"),),
-        result="Webhook",
         done="POST to {path} on the address of the page starts {job}",
         status=201,
         example={"name": "daily"},

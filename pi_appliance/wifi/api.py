@@ -2,14 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
-from dataclasses import asdict
+from typing import Annotated, TypedDict
 
 from pi_appliance.config import editing
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.errors import ApplianceError, InvalidOption
-from pi_appliance.json_schema import TEXT, Schema, list_of, object_of
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.interface import Services
 from pi_appliance.system import network
@@ -26,25 +24,70 @@ from pi_appliance.wifi.network_manager import Security
 from pi_appliance.wifi.service import AttemptState, WifiService
 
 
-async def show(services: Services, values: Values) -> dict[str, object]:
+class WifiNetworkJson(TypedDict):
+    """A Wi-Fi network in reach, or a stored one."""
+
+    ssid: str
+    signal: Annotated[int | None, "percent; null if it is away"]
+    security: Annotated[Security | None, "null if it is away"]
+    in_use: bool
+    known: Annotated[bool, "it is stored"]
+
+
+class WifiAttemptJson(TypedDict):
+    """The newest attempt to join a network."""
+
+    ssid: str
+    state: AttemptState
+    message: str
+
+
+class HotspotJson(TypedDict):
+    """The hot spot for the set-up."""
+
+    on: Annotated[bool, "it opens whenever there is no network"]
+    open: Annotated[bool, "now"]
+    name: str
+    address: Annotated[str, "of the page"]
+
+
+class WifiJson(TypedDict):
+    """The Wi-Fi of the machine."""
+
+    obstacle: Annotated[str, "why it cannot be used, or empty"]
+    networks: list[WifiNetworkJson]
+    last: WifiAttemptJson | None
+    hotspot: HotspotJson
+    address: Annotated[str, "of the page in the network"]
+
+
+async def show(services: Services, values: Values) -> WifiJson:
     """Return the networks, the hot spot, and how the newest attempt to join went."""
     wifi: WifiService = services.daemon.wifi
     is_joining = wifi.last is not None and wifi.last.state is AttemptState.RUNNING
-    obstacle, rows = "", list[dict[str, object]]()
+    obstacle, rows = "", list[WifiNetworkJson]()
     try:
         found = [] if is_joining else await wifi.list_networks(rescan=values["scan"])
         stored = {each.ssid for each in ([] if is_joining else await wifi.list_profiles())}
-        rows = [{**asdict(each), "known": each.ssid in stored} for each in found]
+        rows = [
+            {
+                "ssid": each.ssid,
+                "signal": each.signal,
+                "security": each.security,
+                "in_use": each.in_use,
+                "known": each.ssid in stored,
+            }
+            for each in found
+        ]
         away = sorted(stored - {each.ssid for each in found})
-        row: Mapping[str, object] = {"signal": None, "security": None, "in_use": False, "known": True}
-        rows += [{"ssid": ssid, **row} for ssid in away]
+        rows += [{"ssid": ssid, "signal": None, "security": None, "in_use": False, "known": True} for ssid in away]
     except ApplianceError as error:
         obstacle = str(error)
-    config = services.appliance.config
+    config, last = services.appliance.config, wifi.last
     return {
         "obstacle": obstacle,
         "networks": rows,
-        "last": asdict(wifi.last) if wifi.last else None,
+        "last": {"ssid": last.ssid, "state": last.state, "message": last.message} if last else None,
         "hotspot": {
             "on": wifi.hotspot.is_wanted,
             "open": wifi.hotspot.is_open,
@@ -55,7 +98,7 @@ async def show(services: Services, values: Values) -> dict[str, object]:
     }
 
 
-async def join(services: Services, values: Values) -> dict[str, object]:
+async def join(services: Services, values: Values) -> WifiJson:
     """Begin to join a network. A program on this machine waits for the end."""
     task = await services.daemon.wifi.start_joining(values["ssid"], values["password"], hidden=values["hidden"])
     if not VISITOR.get().address:
@@ -63,13 +106,13 @@ async def join(services: Services, values: Values) -> dict[str, object]:
     return await show(services, {"scan": False})
 
 
-async def forget(services: Services, values: Values) -> dict[str, object]:
+async def forget(services: Services, values: Values) -> WifiJson:
     """Delete a stored network."""
     await services.daemon.wifi.forget(values["ssid"])
     return await show(services, {"scan": False})
 
 
-async def set_hotspot(services: Services, values: Values) -> dict[str, object]:
+async def set_hotspot(services: Services, values: Values) -> WifiJson:
     """Write to the file whether the hot spot opens, and its password to the secrets."""
     config, password = services.appliance.config, values["password"]
     if values["on"]:
@@ -91,28 +134,3 @@ async def set_hotspot(services: Services, values: Values) -> dict[str, object]:
     await asyncio.to_thread(change)
     await services.daemon.apply_configuration()
     return await show(services, {"scan": False})
-
-
-_NETWORK = object_of(
-    {
-        "ssid": TEXT,
-        "signal": {"type": ["integer", "null"], "minimum": 0, "maximum": 100},
-        "security": {"enum": [*map(str, Security), None]},
-        "in_use": {"type": "boolean"},
-        "known": {"type": "boolean"},
-    }
-)
-_ATTEMPT = object_of({"ssid": TEXT, "state": {"enum": [*map(str, AttemptState)]}, "message": TEXT})
-SCHEMAS: Mapping[str, Schema] = {
-    "Wifi": object_of(
-        {
-            "obstacle": TEXT,
-            "networks": list_of(_NETWORK),
-            "last": {"anyOf": [_ATTEMPT, {"type": "null"}]},
-            "hotspot": object_of(
-                {"on": {"type": "boolean"}, "open": {"type": "boolean"}, "name": TEXT, "address": TEXT}
-            ),
-            "address": TEXT,
-        }
-    )
-}
