@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli import client, terminal
-from pi_appliance.cli.terminal import config_option
+from pi_appliance.cli import client
+from pi_appliance.cli.client import config_option
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
@@ -128,7 +128,7 @@ def _ask_passphrase(file: Path) -> str:
 
 def _read(prompt: str) -> str:
     try:
-        return terminal.read_secret(prompt).rstrip("\n")
+        return client.read_secret(prompt).rstrip("\n")
     except EOFError:
         raise Refused("no passphrase was entered") from None
 

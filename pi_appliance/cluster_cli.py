@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table
-from pi_appliance.cli.terminal import local_config_option
+from pi_appliance.cli.client import format_local_time, format_table, local_config_option
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import Refused
 

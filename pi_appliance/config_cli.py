@@ -11,7 +11,7 @@ from typing import TypedDict
 
 import click
 
-from pi_appliance.cli.terminal import config_option
+from pi_appliance.cli.client import config_option
 from pi_appliance.config import CONFIG_NAME, loader, secrets, warnings
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names

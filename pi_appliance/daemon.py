@@ -26,12 +26,12 @@ from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import FILE as DEVICES_FILE
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
-from pi_appliance.cli.client import visible
-from pi_appliance.cli.terminal import VisibleFormatter, format_instant, local_config_option
+from pi_appliance.cli.client import local_config_option, visible
 from pi_appliance.config import config_file, secrets
 from pi_appliance.config.config_file import ConfigProblemJson, WrongFile
 from pi_appliance.config.model import Config, Message
 from pi_appliance.config.secrets import Redactor
+from pi_appliance.config.units import format_time
 from pi_appliance.diagnostics.api import find_problems
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
@@ -373,7 +373,7 @@ class Daemon:
         upcoming = self.scheduler.next()
         if upcoming is None:
             return "STATUS=no job waits for its time"
-        return f"STATUS=next: {upcoming[1]} at {format_instant(upcoming[0], self.appliance.config.time_zone)}"
+        return f"STATUS=next: {upcoming[1]} at {format_time(upcoming[0], self.appliance.config.time_zone)}"
 
     def say(self, text: str, *, is_problem: bool = False) -> None:
         """Print `text` and keep it for the log."""
@@ -507,6 +507,13 @@ async def logs(services: MusicServices, values: Values) -> list[MessageJson]:
     ]
 
 
+class _VisibleFormatter(logging.Formatter):
+    """Format log records without characters that a terminal would obey."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 @click.command("up", short_help="Run the appliance: scheduler, player and page.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each run that starts or ends.")
 @local_config_option
@@ -524,7 +531,7 @@ def up(verbose: bool, config: Path) -> None:
       100 the owner wants a restart of the service; systemd starts it again
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(VisibleFormatter("%(message)s"))
+    handler.setFormatter(_VisibleFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     is_service = bool(os.environ.get("NOTIFY_SOCKET"))  # then systemd starts it again
     notes: list[str] = []

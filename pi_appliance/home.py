@@ -15,8 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.access.password import SetupFile
-from pi_appliance.cli import terminal
-from pi_appliance.config import secrets
+from pi_appliance.config import secrets, units
 from pi_appliance.config.config_file import WrongFile
 from pi_appliance.config.model import Config
 from pi_appliance.diagnostics.api import find_player_problem, find_problems
@@ -140,7 +139,7 @@ class HomePages:
         with contextlib.suppress(OSError):
             facts.append(f"{machine.free_space(daemon.appliance.config.state_dir) / 1e9:.1f} GB free")
         uptime = now - daemon.started_at
-        facts.append(f"running for {f'{uptime.days} days' if uptime.days > 1 else terminal.format_elapsed(uptime)}")
+        facts.append(f"running for {f'{uptime.days} days' if uptime.days > 1 else units.format_elapsed(uptime)}")
         return self._pages.page(
             "home/more.html", headline=headline, facts=facts, usb=daemon.appliance.config.usb is not None
         )

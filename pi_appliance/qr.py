@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pi_appliance.access.password import SetupFile
-from pi_appliance.cli.terminal import config_option
+from pi_appliance.cli.client import config_option
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config, Web

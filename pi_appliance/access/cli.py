@@ -7,9 +7,8 @@ import click
 
 from pi_appliance.access.operations import CHANGE_PASSWORD
 from pi_appliance.access.password import store_password
-from pi_appliance.cli import terminal
-from pi_appliance.cli.client import call_daemon, connect
-from pi_appliance.cli.terminal import config_option
+from pi_appliance.cli import client
+from pi_appliance.cli.client import call_daemon, config_option, connect
 from pi_appliance.errors import Refused
 
 
@@ -29,8 +28,8 @@ def password(config: Path) -> None:
       75  the disk is full, or the appliance does not answer
     """
     try:
-        new = terminal.read_secret("New password: ").rstrip("\r\n")
-        if new != terminal.read_secret("Again: ").rstrip("\r\n"):
+        new = client.read_secret("New password: ").rstrip("\r\n")
+        if new != client.read_secret("Again: ").rstrip("\r\n"):
             raise Refused("the two passwords differ, so nothing was changed")
     except EOFError:
         raise Refused("no password was typed, so nothing was changed") from None

@@ -1,29 +1,27 @@
-"""Commands that are operations, and the connection by which they are sent to the running daemon.
+"""The connection to the running daemon, and what commands share: options, texts, progress, input.
 
 It uses no HTTP library: importing one takes longer than the whole command.
 """
 
-import importlib
+import getpass
 import json
 import os
+import shutil
 import socket
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import click
-from click.shell_completion import CompletionItem
 
-from pi_appliance.cli.program import SuggestingGroup
 from pi_appliance.config import find_config, nearby_config
-from pi_appliance.errors import ApplianceError, InvalidOption, Refused, Unavailable, Uncertain
+from pi_appliance.errors import ApplianceError, ConfigNotFound, InvalidOption, Refused, Unavailable, Uncertain
 from pi_appliance.operations import (
     DAEMON_MODULE,
-    MODULES,
     PATH_ARGUMENT,
-    Argument,
     Operation,
     Values,
     load_function,
@@ -32,15 +30,6 @@ from pi_appliance.operations import (
 from pi_appliance.system import runtime_socket
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, JOIN_GROUP, socket_name
 
-EXIT_STATUSES = """
-\b
-Exit status:
-  0   done
-  1   refused, or it is not known whether it was done
-  2   wrong use, an unknown name, or an invalid configuration
-  75  the appliance or the player is not reached
-"""
-_PAGE = 2000  # items of a long list that are requested at a time
 START_HINT = "start it with `sudo systemctl start pi-appliance`, or `pi-appliance up` for a daemon of your own"
 
 
@@ -113,18 +102,6 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
     return load_function("pi_appliance.local:run_locally")(operation, values, config)
 
 
-def fetch_all_pages(operation: Operation, values: Values, config: str | None) -> object:
-    """Return the result of `operation` with all items of its list, requested page by page."""
-    values = {**values, "count": _PAGE}
-    result: Any = run_operation(operation, values, config)
-    while isinstance(result, dict) and result["more"]:
-        next_start = values["start"] + len(result["items"])
-        page: Any = run_operation(operation, {**values, "start": next_start}, config)
-        result["items"] += page["items"]
-        result["more"] = page["more"] and bool(page["items"])
-    return result
-
-
 def daemon_status() -> Mapping[str, object] | None:
     """Return the status of the daemon that was started first, or None. Raises Refused."""
     connection = connect()
@@ -171,223 +148,66 @@ def find_addressed_config(path: Path | None) -> Path:
     return Path(selected) if selected else find_config(None, os.environ)
 
 
-# Commands
+# Options
 
 
-def load_command(name: str, module: str, summary: str) -> click.Command:
-    """Return the command `name`, with the operations of its group.
-
-    Args:
-        name: The first word of the command.
-        module: Defines `command`, a function called `name`, or the operation.
-        summary: Its line in the list of commands.
-    """
-    if any(operation.command for operation in operations_in(*MODULES.get(name, ()))):
-        return OperationGroup(name, summary, MODULES[name], module)
-    for operation in operations_in(DAEMON_MODULE):
-        if operation.command == name:
-            return command_of(operation)
-    loaded = importlib.import_module(module)
-    command: click.Command = getattr(loaded, name, None) or loaded.command
-    return command
+Command = Callable[..., Any]
 
 
-class UsageProblem(click.ClickException):
-    """Wrong use of a command, reported in one line without the usage."""
+class Number(click.IntRange):
+    """A whole number in a range. The type of click calls itself an "integer range"."""
 
-    exit_code = 2
-
-    def __init__(self, error: click.UsageError) -> None:
-        super().__init__(" ".join(error.format_message().split()))  # click writes one line for each choice
-        self._command = error.ctx.command_path if error.ctx else "pi-appliance"
-
-    def show(self, file: Any = None) -> None:
-        """Print the error."""
-        click.echo(visible(f"{self._command}: {self.message}"), file=file, err=True)
+    name = "whole number"
 
 
-class _OperationCommands(SuggestingGroup):
-    """Commands that are operations, and those of a click group, imported only when needed."""
+def config_option(command: Command) -> Command:
+    """Add the parameter `config` to `command`: the configuration file that it addresses."""
 
-    def operation_commands(self) -> Mapping[str, click.Command]:
-        """Return the commands that are operations."""
-        return self.commands
+    def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
+        return find_addressed_config(value)
 
-    def load_others(self) -> click.Group | None:
-        """Import the click group with the further commands."""
-        return None
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        others = self.load_others()
-        return list(dict.fromkeys([*self.operation_commands(), *(others.list_commands(ctx) if others else ())]))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        own = self.operation_commands().get(cmd_name)
-        if own is not None:
-            return own
-        others = self.load_others()
-        return others.get_command(ctx, cmd_name) if others else None
+    return _config_option(find_path, "that of the running appliance, ")(command)
 
 
-class OperationGroup(_OperationCommands):
-    """The group of a feature: the operations of `modules`, and the click commands in `more`."""
+def optional_config_option(command: Command) -> Command:
+    """Do the same as `config_option`, but `config` is a `ConfigNotFound` if there is no file."""
 
-    def __init__(self, name: str, help: str, modules: Sequence[str], more: str = "") -> None:  # noqa: A002 - click's
-        super().__init__(name, help=help, short_help=help)
-        self._modules, self._more = modules, more
-        self._built: dict[str, click.Command] | None = None
-
-    def operation_commands(self) -> Mapping[str, click.Command]:
-        """Build the commands from `modules` once."""
-        if self._built is None:
-            self._built = {}
-            for operation in operations_in(*self._modules):
-                words = operation.command.split()
-                if words[:1] == [self.name]:
-                    self._add_operation(self._built, words[1:], operation)
-        return self._built
-
-    def load_others(self) -> click.Group | None:
-        """Import the click group of the feature."""
-        module = importlib.import_module(self._more) if self._more else None
-        group: click.Group | None = getattr(module, self.name or "", None) or getattr(module, "command", None)
-        return group
-
-    def _add_operation(
-        self, commands: MutableMapping[str, click.Command], words: Sequence[str], operation: Operation
-    ) -> None:
-        """Add the command of `operation`, in a subgroup if `words` are several."""
-        if len(words) == 1:
-            commands[words[0]] = command_of(operation)
-            return
-        group = commands.get(words[0])
-        if not isinstance(group, _SubGroup):
-            group = commands[words[0]] = _SubGroup(words[0], self.load_others)
-        self._add_operation(group.commands, words[1:], operation)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Report wrong use in one line."""
+    def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path | ConfigNotFound:
         try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            raise UsageProblem(error) from None
+            return find_addressed_config(value)
+        except ConfigNotFound as error:
+            return error
+
+    return _config_option(find_path, "that of the running appliance, ")(command)
 
 
-class _SubGroup(_OperationCommands):
-    """A subgroup of operations, with the commands of the click subgroup of that name.
+def local_config_option(command: Command) -> Command:
+    """Add the parameter `config` to a `command` that does not ask a running daemon for it."""
 
-    It runs `list` by default.
-    """
+    def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
+        return find_config(value, os.environ)
 
-    def __init__(self, name: str, load_parent: Callable[[], click.Group | None]) -> None:
-        super().__init__(name, help=f"Commands about {name}.")
-        self._load_parent = load_parent
-
-    def load_others(self) -> click.Group | None:
-        group = self._load_parent()
-        same = group.get_command(click.Context(group), self.name or "") if group else None
-        return same if isinstance(same, click.Group) else None
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "list" in self.commands and (not args or (args[0][0] == "-" and args[0] not in ctx.help_option_names)):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
+    return _config_option(find_path, "")(command)
 
 
-def command_of(operation: Operation) -> click.Command:
-    """Return the click command of `operation`."""
-
-    def run_command(config: str | None, as_json: bool, all_pages: bool = False, **words: Any) -> None:
-        names = {argument.name.replace("-", "_"): argument.name for argument in operation.arguments}
-        values = operation.parse({names[name]: value for name, value in words.items() if value not in (None, ())})
-        fetch = fetch_all_pages if all_pages else run_operation
-        result = fetch(operation, values, select_config(config))
-        if text := json.dumps(result) if as_json else _text_of(operation, result, values):
-            click.echo(text if as_json else visible(text))
-        if operation.exit_status:
-            raise SystemExit(load_function(operation.exit_status)(result))
-
-    config_help = (
-        "Address the appliance with this configuration. Default: $PI_APPLIANCE_CONFIG, else the running appliance, "
-        "else appliance.yaml in config/, here, or /etc/pi-appliance/."
-    )
-    parameters = [
-        *map(_parameter, operation.arguments),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."),
-        click.Option(["-c", "--config"], metavar="FILE", help=config_help),
-    ]
-    if {"start", "count"} <= {argument.name for argument in operation.arguments}:
-        parameters.append(click.Option(["--all", "all_pages"], is_flag=True, help="Print the list to its end."))
-    words = "".join(f"  {each.name.upper():<10} {each.help}\n" for each in operation.arguments if each.positional)
-    arguments = f"\n\b\nArguments:\n{words}" if words else ""
-    return click.Command(
-        operation.command.split()[-1],
-        callback=run_command,
-        params=parameters,
-        help=f"{operation.summary}\n\n{operation.details}\n{arguments}{EXIT_STATUSES}",
-        short_help=operation.summary,
-        # -10 is a number
-        context_settings={"ignore_unknown_options": any(each.positional for each in operation.arguments)},
+def _config_option(callback: Command, running: str) -> Callable[[Command], Command]:
+    return click.option(
+        "-c",
+        "--config",
+        type=click.Path(path_type=Path),
+        callback=callback,
+        metavar="FILE",
+        help=f"The configuration. Default: $PI_APPLIANCE_CONFIG, {running}or appliance.yaml in config/, here, "
+        "/etc/pi-appliance/.",
     )
 
 
-def _parameter(argument: Argument) -> click.Parameter:
-    kind = _ArgumentType(argument)
-    if argument.positional:
-        return click.Argument(
-            [argument.name.replace("-", "_")],
-            required=argument.required,
-            type=kind,
-            metavar=argument.name.upper() if argument.required else f"[{argument.name.upper()}]",
-            nargs=-1 if argument.many else 1,
-        )
-    name = f"--{argument.name.replace('_', '-')}"
-    if argument.schema.get("type") == "boolean":
-        declaration = f"{name}/--no-{name[2:]}"
-        return click.Option([declaration], help=argument.help, default=None, required=argument.required)
-    return click.Option(
-        [name],
-        help=argument.help,
-        type=kind,
-        default=None,
-        required=argument.required,
-        multiple=argument.many,
-        metavar=argument.name.upper(),
-    )
+def json_option(command: Command) -> Command:
+    """Add the parameter `as_json` to `command`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
 
 
-class _ArgumentType(click.ParamType[Any]):
-    """The click type of an argument. It checks a value as the API does, with the same message."""
-
-    def __init__(self, argument: Argument) -> None:
-        self._argument, self.name = argument, argument.name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the checked value unchanged, because the operation parses it."""
-        del param
-        item = [value] if self._argument.many else value
-        try:
-            self._argument.value_of({self._argument.name: item})
-        except InvalidOption as error:
-            raise click.UsageError(str(error), ctx) from None
-        return value
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the values that a shell offers for `incomplete`."""
-        del ctx, param
-        try:
-            values = load_function(self._argument.complete)(incomplete) if self._argument.complete else ()
-        except ApplianceError:
-            return []
-        return [CompletionItem(value) for value in values]
-
-
-def _text_of(operation: Operation, result: Any, values: Values) -> str | None:
-    if operation.done:
-        named = {**values, **(result if isinstance(result, dict) else {})}
-        return operation.done.format_map({name: printable(str(value)) for name, value in named.items()})
-    show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
-    return show(result, values)
+# Output
 
 
 def plain_text(result: object, _: object = None) -> str:
@@ -432,3 +252,52 @@ def _cell_text(value: object) -> str:
     if isinstance(value, (dict, list)):
         return json.dumps(value)
     return "-" if value is None or value == "" else str(value)
+
+
+_BAR = 24
+
+
+class ProgressLine:
+    """A progress bar on stderr, redrawn in place. It prints nothing if stderr is not a terminal."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()  # None: closed before the start
+        self._is_shown = False
+        self.note = ""
+        """The latest text, even if it was not printed."""
+
+    def show(self, done: float | None, note: str) -> None:
+        """Draw the fraction `done`, 0 to 1, or None if it is not known, and the text `note`."""
+        self.note = note
+        if not self._is_terminal:
+            return
+        filled = round(_BAR * min(1.0, done or 0.0))
+        bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
+        line = f"{bar}{printable(note)}"[: shutil.get_terminal_size().columns - 1]
+        self._is_shown = True  # first, as Ctrl-C may come while it is drawn
+        click.echo(f"\r\x1b[K{line}", err=True, nl=False)
+
+    def clear(self) -> None:
+        """Clear the line."""
+        if self._is_shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            self._is_shown = False
+
+
+# Input
+
+
+def read_secret(prompt: str) -> str:
+    """Return a line of standard input, which is not shown while it is typed. Raises EOFError."""
+    return getpass.getpass(prompt) if sys.stdin.isatty() else read_line(prompt)
+
+
+def read_line(prompt: str) -> str:
+    """Return a line of standard input, after `prompt` on standard error. Raises EOFError."""
+    click.echo(prompt, nl=False, err=True)
+    line = sys.stdin.readline()
+    if not sys.stdin.isatty():
+        click.echo(err=True)  # there was no Enter key to end the line
+    if not line:
+        raise EOFError
+    return line

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.client import visible
-from pi_appliance.cli.terminal import json_option, optional_config_option
+from pi_appliance.cli.client import json_option, optional_config_option, visible
 from pi_appliance.config import loader, secret_writer, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
 from pi_appliance.diagnostics import job_checks, machine_checks

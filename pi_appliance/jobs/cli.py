@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
+from pi_appliance.cli.client import ProgressLine, config_option, json_option
 from pi_appliance.config import loader
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.jobs import long_run, runner

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.cli import terminal
+from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.jobs import api, report_index, run_options, text
 from pi_appliance.jobs import reports as report_files
@@ -96,9 +96,9 @@ def _draw_bar(place: int, outcome: str, title: str) -> str:
 
 
 def _run_title(run: Run, zone: ZoneInfo) -> str:
-    duration = f" in {terminal.format_elapsed(run.duration)}" if run.attempts else ""
+    duration = f" in {units.format_elapsed(run.duration)}" if run.attempts and run.duration else ""
     summary = f": {run.summary}" if run.summary else ""
-    return f"{terminal.format_instant(run.started, zone)}: {text.outcome(run_fields(run))}{duration}{summary}"
+    return f"{units.format_time(run.started, zone)}: {text.outcome(run_fields(run))}{duration}{summary}"
 
 
 # Types that a browser gets as they are. All others are offered for download.
@@ -188,7 +188,7 @@ def slot_overview(services: Services, name: str) -> SlotOverview:
 
 
 def _describe_slot(slot: SlotStatus, appliance: Appliance) -> str:
-    status = f"{terminal.format_instant(slot.at, appliance.config.time_zone)}: {slot.status}"
+    status = f"{units.format_time(slot.at, appliance.config.time_zone)}: {slot.status}"
     return f"{status}: {slot.reason}" if slot.reason else status
 
 

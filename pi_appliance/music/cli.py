@@ -16,8 +16,8 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import EXIT_STATUSES, printable, run_operation
-from pi_appliance.cli.terminal import ProgressLine, config_option, json_option
+from pi_appliance.cli.client import ProgressLine, config_option, json_option, printable, run_operation
+from pi_appliance.cli.program import EXIT_STATUSES
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table, visible
-from pi_appliance.cli.terminal import config_option
+from pi_appliance.cli.client import config_option, format_local_time, format_table, visible
 from pi_appliance.errors import Refused
 from pi_appliance.operations import Values
 

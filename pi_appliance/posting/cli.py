@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pi_appliance.cli import terminal
-from pi_appliance.cli.client import format_local_time, format_table, visible
-from pi_appliance.cli.terminal import config_option, json_option
+from pi_appliance.cli import client
+from pi_appliance.cli.client import config_option, format_local_time, format_table, json_option, visible
 from pi_appliance.config import units
 from pi_appliance.operations import Values
 
@@ -120,7 +119,7 @@ class TerminalPrompt:
         """Return the answer, stripped. A `secret` answer is not shown while it is typed."""
         prompt = f"{question} " if question.endswith("?") else f"{question.rstrip(': ')}: "
         try:
-            answer = (terminal.read_secret(prompt) if secret else terminal.read_line(prompt)).strip()
+            answer = (client.read_secret(prompt) if secret else client.read_line(prompt)).strip()
         except (KeyboardInterrupt, EOFError):
             click.echo(err=True)  # the message of the error begins a new line
             raise

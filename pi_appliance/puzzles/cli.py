@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from pi_appliance import plugins
-from pi_appliance.cli.terminal import Command, Number, ProgressLine, json_option, optional_config_option
+from pi_appliance.cli.client import Command, Number, ProgressLine, json_option, optional_config_option
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, InvalidOption, Refused, Unavailable
 from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering

@@ -24,7 +24,6 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pi_appliance import __version__, web
-from pi_appliance.cli import terminal
 from pi_appliance.config import units
 from pi_appliance.operations import Role
 from pi_appliance.web.params import FORMS
@@ -162,10 +161,10 @@ class Pages:
             "ago": lambda when: ago(when, now()),
             "soon": lambda when: day_and_time(when, now(), time_zone()),
             "time": lambda when: time_of_day(when, time_zone()),
-            "instant": lambda when: terminal.format_instant(when, time_zone()),
+            "instant": lambda when: units.format_time(when, time_zone()) if when else "-",
             "clock": track_time,
             "report_date": format_report_date,
-            "elapsed": terminal.format_elapsed,
+            "elapsed": lambda length: "-" if length is None else units.format_elapsed(length),
             "money": units.format_money,
             "shorten": lambda text: text if len(text) <= MAX_LISTED_TEXT else f"{text[: MAX_LISTED_TEXT - 1]}…",
             "segment": lambda text: quote(str(text), safe=""),

@@ -2,7 +2,7 @@
 
 import click
 
-from pi_appliance.cli import terminal
+from pi_appliance.cli import client
 from pi_appliance.cli.client import run_operation, select_config, visible
 from pi_appliance.errors import Refused
 from pi_appliance.wifi.operations import JOIN
@@ -38,7 +38,7 @@ def join(ssid: str, hidden: bool, config: str | None) -> None:
       75  the appliance does not run, or the machine has no Wi-Fi that can be used
     """
     try:
-        password = terminal.read_secret(f"Password of {ssid}: ").rstrip("\r\n")
+        password = client.read_secret(f"Password of {ssid}: ").rstrip("\r\n")
     except EOFError:
         password = ""
     values = JOIN.parse({"ssid": ssid, "password": password, "hidden": hidden})

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pi_appliance.cli.client import OperationGroup
+from pi_appliance.cli.program import OperationGroup
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player_hub import FALLBACK_DIR
 from pi_appliance.operations import MODULES
