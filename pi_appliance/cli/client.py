@@ -3,10 +3,8 @@
 It uses no HTTP library: importing one takes longer than the whole command.
 """
 
-import getpass
 import json
 import os
-import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -271,6 +269,8 @@ class ProgressLine:
         self.note = note
         if not self._is_terminal:
             return
+        import shutil  # noqa: PLC0415 - slow, and most commands show no progress
+
         filled = round(_BAR * min(1.0, done or 0.0))
         bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
         line = f"{bar}{printable(note)}"[: shutil.get_terminal_size().columns - 1]
@@ -289,6 +289,8 @@ class ProgressLine:
 
 def read_secret(prompt: str) -> str:
     """Return a line of standard input, which is not shown while it is typed. Raises EOFError."""
+    import getpass  # noqa: PLC0415 - few commands ask
+
     return getpass.getpass(prompt) if sys.stdin.isatty() else read_line(prompt)
 
 
