@@ -13,10 +13,10 @@ from pi_appliance.config.secrets import of_network
 from pi_appliance.errors import Refused
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.posting import connect, line_file, tweet_lines
-from pi_appliance.posting.connect import NetworkTestJson, load_secrets
+from pi_appliance.posting import line_file, tweet_lines
 from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
-from pi_appliance.posting.network_login import NetworkLogin
+from pi_appliance.posting.network_login import NetworkLogin, NetworkTestJson, load_secrets
+from pi_appliance.posting.networks import network_config
 from pi_appliance.posting.preview import (
     MonthlyForecast,
     MonthSpendJson,
@@ -320,7 +320,7 @@ def last_test(config: Config, network: str) -> Mapping[str, Any] | None:
 async def log_in(services: Services, values: Values) -> NetworkLoginJson:
     """Begin a login, or answer its question, and return the next question or the result."""
     config, name = services.appliance.config, values["network"]
-    part = connect.network_config(config, name)
+    part = network_config(config, name)
     if not of_network(part):
         raise Refused(f"{name} needs no secrets: its kind is {part.kind}")
     login = last_login(config, name)
@@ -352,8 +352,10 @@ async def test_networks(services: Services, values: Values) -> list[NetworkTestJ
     config = services.appliance.config
     names: Sequence[str] = values["networks"] or tuple(config.networks)
     for name in names:
-        connect.network_config(config, name)
+        network_config(config, name)
     # The daemon does not import the networks' libraries, which take up to 19 MB.
-    results: list[NetworkTestJson] = await run_module("pi_appliance.posting.connect", str(config.path), *names)
+    results: list[NetworkTestJson] = await run_module(
+        "pi_appliance.posting.network_login", "test", str(config.path), *names
+    )
     _TESTS.update({(config.path, each["network"]): {**each, "at": services.now()} for each in results})
     return results

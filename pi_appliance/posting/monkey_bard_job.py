@@ -12,7 +12,6 @@ from typing import Annotated
 from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.posting import monkey_bard_state, store
-from pi_appliance.posting.connect import PostingContext
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.monkey_bard_state import (
     Announcement,
@@ -22,7 +21,7 @@ from pi_appliance.posting.monkey_bard_state import (
     RetiredMonkey,
     Target,
 )
-from pi_appliance.posting.sender import RunPoster
+from pi_appliance.posting.sender import PostingContext, RunPoster
 from pi_appliance.storage.model import Result
 from pi_appliance.system.files import display_path
 

@@ -1,8 +1,9 @@
 """Log in to a network: ask the questions of its login, check the account, and store the secrets.
 
 At the terminal, `posting/cli.py` asks. For the page, the daemon starts `python -m
-pi_appliance.posting.network_login CONFIG NAME`, which asks over pipes, one JSON object per line. So
-the daemon imports no library of a network, and secrets that are not stored end with the process.
+pi_appliance.posting.network_login login CONFIG NAME`, which asks over pipes, one JSON object per
+line. `test CONFIG NAME...` in place of `login` prints the accounts as JSON. So the daemon imports
+no library of a network, and secrets that are not stored end with the process.
 """
 
 import asyncio
@@ -11,24 +12,26 @@ import json
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance import plugins
 from pi_appliance.config import secret_writer
 from pi_appliance.config.loader import load_usable
 from pi_appliance.config.model import Config
 from pi_appliance.config.secret_writer import SecretFile
-from pi_appliance.config.secrets import SHORTEST, Redactor
-from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.posting import connect
-from pi_appliance.posting.connect import check_account, load_secrets
+from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network, secret_names
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.posting.model import Prompt
+from pi_appliance.posting.networks import connect, network_config, redact_errors, require_installed
+from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd
 
 _STEP_TIMEOUT = 120.0  # seconds; longer than the check of an account
 _ANSWER_TIMEOUT = 900.0  # seconds until an unanswered question is given up
+_TEST_TIMEOUT = 90.0  # seconds for the check of one account; a single request has a shorter timeout
 _MAX_LINE = 65_536  # bytes of one message of the process
 
 PromptFactory = Callable[[Callable[[str], None]], Prompt]
@@ -44,13 +47,13 @@ def log_in(config: Config, name: str, make_prompt: PromptFactory) -> tuple[str, 
     Raises:
         ApplianceError: The login failed. Nothing was stored, and the message says so.
     """
-    part = connect.network_config(config, name)
+    part = network_config(config, name)
     file = secret_writer.place(config.path, Systemd())
     file.require_writable()
     redactor = Redactor(())
     logging.disable()  # libraries could log secrets that the redactor does not know yet
     try:
-        with connect.require_installed(part.kind), connect.redact_errors(redactor):
+        with require_installed(part.kind), redact_errors(redactor):
             prompt = make_prompt(lambda answer: redactor.learn(answer) if len(answer) >= SHORTEST else None)
             secrets: Mapping[str, str] = plugins.load("networks", part.kind).login(part.options, prompt)
         account = check_account(config, name, {**load_secrets(config), **secrets})
@@ -73,6 +76,56 @@ def _owner_path(config: Config, file: SecretFile) -> Path:
     return config.state_dir if os.geteuid() == 0 and config.state_dir.exists() else config.path
 
 
+def load_secrets(config: Config) -> Secrets:
+    """Return the secrets as the service has them. Raises Refused."""
+    return secret_writer.load(config.path, os.environ, secret_names(config), Systemd())
+
+
+def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
+    """Return the account of the network `name`, ignoring the state that it has saved.
+
+    Raises:
+        Refused, Unavailable, Uncertain: The secrets could not be checked.
+    """
+    with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
+        try:
+            with files.time_limit(_TEST_TIMEOUT):
+                return connect(config, name, secrets, private=Path(empty)).whoami()
+        except DeadlineExceeded as error:
+            raise Unavailable(str(error)) from None
+
+
+class NetworkTestJson(TypedDict):
+    """The check of the secrets of a network."""
+
+    network: str
+    account: str | None
+    error: str | None
+    exit_status: Annotated[int, "0: accepted, 75: not reached, else: rejected"]
+    needs_secrets: bool
+
+
+def _test_network(config: Config, name: str) -> NetworkTestJson:
+    account, reason, exit_status = None, None, 0
+    try:
+        account = check_account(config, name, load_secrets(config))
+    except ApplianceError as error:
+        reason, exit_status = str(error), error.exit_status
+    return {
+        "network": name,
+        "account": account,
+        "error": reason,
+        "exit_status": exit_status,
+        "needs_secrets": bool(of_network(config.networks[name])),
+    }
+
+
+def test_networks(path: str, *names: str) -> None:
+    """Print the result of each of `names` as JSON."""
+    config = load_usable(Path(path))
+    json.dump([_test_network(config, name) for name in names], sys.stdout)
+
+
 class NetworkLogin:
     """A login on the page: the process that asks, its current question, and its result."""
 
@@ -89,7 +142,7 @@ class NetworkLogin:
     async def start(self, config: Path, name: str) -> None:
         """Start the process, and wait for its first question."""
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "pi_appliance.posting.network_login", str(config), name),
+            *(sys.executable, "-m", "pi_appliance.posting.network_login", "login", str(config), name),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_MAX_LINE,
@@ -163,7 +216,7 @@ class _PipePrompt:
         return answer
 
 
-def main(path: str, name: str) -> None:
+def log_in_over_pipes(path: str, name: str) -> None:
     """Log in to the network `name` over standard input and output."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is not a message
@@ -176,7 +229,7 @@ def main(path: str, name: str) -> None:
         config = load_usable(Path(path))
         account, file = log_in(config, name, lambda on_secret: _PipePrompt(send, on_secret))
         with contextlib.suppress(ApplianceError):  # `tweets check` counts by the limits of the server
-            _ = connect.connect(config, name, {**load_secrets(config), **file.values()}).limits
+            _ = connect(config, name, {**load_secrets(config), **file.values()}).limits
         restart = "; restart the service to use them" if file.credential else ""
         send({"account": f"{account}{restart}"})
     except ApplianceError as error:
@@ -184,4 +237,5 @@ def main(path: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    run: Callable[..., None] = log_in_over_pipes if sys.argv[1] == "login" else test_networks
+    run(*sys.argv[2:])

@@ -8,18 +8,29 @@ Networks with idempotency keys do not need the search.
 """
 
 import contextlib
+import hashlib
 import logging
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pi_appliance.config import units
-from pi_appliance.errors import AccountBlocked, ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.posting.connect import PostingContext
+from pi_appliance.config import secrets, units
+from pi_appliance.errors import (
+    AccountBlocked,
+    ApplianceError,
+    Duplicate,
+    Refused,
+    Unavailable,
+    Uncertain,
+    UnknownName,
+)
+from pi_appliance.jobs.context import JobContext
+from pi_appliance.jobs.reports import latest_report
 from pi_appliance.posting.model import (
     FAILED_STATES,
     NOT_FOUND,
@@ -32,10 +43,10 @@ from pi_appliance.posting.model import (
     PostState,
     SentPost,
 )
-from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.networks import CHECK_ACCOUNT, connect, post_limits
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import RESUME, Result, Trigger
+from pi_appliance.storage.model import RESUME, Report, Result, Trigger
 from pi_appliance.system import clock
 
 if TYPE_CHECKING:  # it loads asyncio, which a run does without
@@ -268,6 +279,41 @@ class PostSender:
             f"{record.network} has used {units.format_money(spent)} of its {units.format_money(cap)} this month"
             f" and the post costs {units.format_money(price)}; raise monthly-cap, or wait for the next month"
         )
+
+
+class PostingContext(JobContext):
+    """The context of a run that may post."""
+
+    @cached_property
+    def posts(self) -> JobPostStore:
+        """The posts of this job."""
+        installation = hashlib.sha256(b"installation" + self.parameters.secret).hexdigest()[:8]
+        return JobPostStore(self.store, self.job, self.run_id, self.clock, installation)
+
+    def limits(self, name: str) -> PostLimits:
+        """Return the limits and prices of the network `name`. Raises UnknownName."""
+        return post_limits(self.config, name)
+
+    def network(self, name: str) -> Network:
+        """Connect the network `name`.
+
+        Raises:
+            UnknownName: The network does not exist.
+            Refused: Secrets are missing; the message names them.
+        """
+        keys = secrets.load(self.config.path, self.parameters.environment, secrets.secret_names(self.config))
+        return connect(self.config, name, keys)
+
+    def latest_report(self, job: str, *, picture: bool = False, animation: bool = False) -> Report | None:
+        """Return the report of the last successful run of `job`, or None without one.
+
+        Raises:
+            UnknownName: The job does not exist.
+            Refused: The library that draws the `picture` or `animation` is not installed.
+        """
+        if job not in self.config.jobs:
+            raise UnknownName("job", job, tuple(self.config.jobs))
+        return latest_report(self.config, self.store, job, picture=picture, animation=animation)
 
 
 class RunPoster:
