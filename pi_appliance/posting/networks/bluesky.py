@@ -74,9 +74,9 @@ class XrpcClient:
         self._seconds = seconds
         self._tokens = Redactor(())  # of sessions: a server may repeat one in a message
 
-    def query(self, server: str, method: str, *, token: str = "", **parameters: str) -> XrpcResponse:
+    def query(self, server: str, method: str, **parameters: str) -> XrpcResponse:
         """Query `method` of `server`. Raises Unavailable."""
-        return self._send("GET", server, f"{method}?{urlencode(parameters)}", token)
+        return self._send("GET", server, f"{method}?{urlencode(parameters)}")
 
     def call(
         self,
@@ -102,7 +102,7 @@ class XrpcClient:
         verb: str,
         server: str,
         method: str,
-        token: str,
+        token: str = "",
         body: bytes | None = None,
         mime: str = "",
         *,
