@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from pi_appliance.access import text
+from pi_appliance.access import operations
 from tests import warm_program
 from tests.installation import PROGRAM, Installation
 from tests.test_daemon import QUIET, TICK, up
@@ -106,6 +106,6 @@ def test_without_a_daemon_the_password_is_written(installation: Installation) ->
 def test_the_terminal_shows_the_code_of_an_invitation() -> None:
     address = "http://192.168.1.20:8080/join/wT7IDUpq_DjYOPneZzhYtw"
     result = {"name": "Anna", "role": "guest", "addresses": [address, "http://pi.local/join/x"], "expires_at": "soon"}
-    *code, first, other, end = text.invitation(json.loads(json.dumps(result)), {}).splitlines()
+    *code, first, other, end = operations.show_invitation(json.loads(json.dumps(result)), {}).splitlines()
     assert seen(code) == first == address
     assert (other, end) == ("or http://pi.local/join/x", "It signs in Anna (guest) once, until soon.")
