@@ -9,16 +9,19 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Generic, Protocol, TypeVar
 
-from pi_appliance.errors import UnknownName
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 __all__ = [
     "Answer", "Cache", "Details", "Footprint", "GeneratedBoard", "Grid", "Interrupted", "Progress", "Proof", "Puzzle",
-    "Rule", "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "pluralize",
+    "Rule", "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "parse_number",
+    "pluralize",
 ]  # fmt: skip
 
 kernels.prefer_compiled()
+
+_MAX_NUMBER_DIGITS = 20
 
 Board = TypeVar("Board")
 Solution = TypeVar("Solution")
@@ -234,3 +237,16 @@ def check_rules(
         if known[name].choices and value not in known[name].choices and (value or not empty_is_default):
             raise UnknownName(f"value of {name}", value, known[name].choices)
     return {name: value or (known[name].default if empty_is_default else "") for name, value in rules.items()}
+
+
+def parse_number(rule: str, text: str, least: int = 0, most: int | None = None) -> int:
+    """Return the value of a rule, such as "30" or "1,000". Raises InvalidOption."""
+    digits = text.strip().replace(",", "").replace("_", "")
+    if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_NUMBER_DIGITS:
+        number = int(digits)
+        if least <= number <= (number if most is None else most):
+            return number
+    limits = f"from {least} on" if most is None else f"from {least} to {most}"
+    raise InvalidOption(
+        f"{rule}: {text!r} is not a number {limits}; write one, such as {max(least, min(30, most or 30))}"
+    )

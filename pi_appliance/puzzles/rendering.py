@@ -75,6 +75,28 @@ def listing_parser(
     return partial(parse_listing, board_of=board_of, line_of=line_of)
 
 
+class Problems(list[Problem]):
+    """The problems of a text. Parsing continues after one, so that all of them are reported."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+
+    def add(self, line: int, column: int, message: str, hint: str) -> None:
+        """Add a problem."""
+        self.append(Problem(self.file, line, column, message, hint))
+
+    def add_error(self, line: int, column: int, error: Exception) -> None:
+        """Add an error whose text has a message, a semicolon and a hint."""
+        message, _, hint = str(error).partition("; ")
+        self.add(line, column, message, hint)
+
+    def raise_any(self) -> None:
+        """Raise ConfigError if there is a problem."""
+        if self:
+            raise ConfigError(self)
+
+
 def parse_error(file: str, line: int, column: int, message: str, hint: str) -> ConfigError:
     """Return an error with one problem."""
     return ConfigError([Problem(file, line, column, message, hint)])

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from pi_appliance.puzzles import battleship, bimaru
-from pi_appliance.puzzles.battleship.board import Square
-from pi_appliance.puzzles.battleship.count import Placement, find_placements
-from pi_appliance.puzzles.bimaru.board import WATER, Board, draw_pieces
+from pi_appliance.puzzles.battleship.count import find_placements
+from pi_appliance.puzzles.battleship.fleet import Placement, Square
+from pi_appliance.puzzles.bimaru.board import Board, Mark, draw_pieces
 
 BOARDS = ("magazine", "eight", "stubborn", "hidden-totals", "several")
 SEEDS = range(1, 11)
@@ -69,7 +69,7 @@ def _encode(board: Board, places: Sequence[Placement]) -> list[list[int]]:
     sums += [
         ([squares[Square(x, y)] for y in range(board.height)], total) for x, total in enumerate(board.column_totals)
     ]
-    clauses = [[-one, -two] for one, two in combinations(ships, 2) if ships[one].mask & ships[two].blocked]
+    clauses = [[-one, -two] for one, two in combinations(ships, 2) if ships[one].mask & (ships[two].mask | ships[two].halo)]
     for square, occupied in squares.items():
         covering = [ship for ship, place in ships.items() if square in place.ship.squares]
         clauses += [[-occupied, *covering], *([-ship, occupied] for ship in covering)]
@@ -80,7 +80,7 @@ def _encode(board: Board, places: Sequence[Placement]) -> list[list[int]]:
             top = max(top, encoded.nv)
             clauses += encoded.clauses
     for x, y in board.givens:
-        clauses.append([-squares[Square(x, y)] if board.rows[y][x] == WATER else squares[Square(x, y)]])
+        clauses.append([-squares[Square(x, y)] if board.rows[y][x] == Mark.WATER else squares[Square(x, y)]])
     return clauses
 
 

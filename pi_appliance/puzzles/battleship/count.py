@@ -5,17 +5,16 @@ Broken-profile sweeps, forward and backward: see docs/puzzles/battleship.md and 
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Sequence
 from itertools import accumulate, islice, pairwise
 from math import comb, factorial, prod
-from operator import or_
 from types import ModuleType
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles.battleship import kernel
-from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, Board, Ship, Square
+from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, Board
+from pi_appliance.puzzles.battleship.fleet import Placement, list_placements, to_mask, union_masks
 from pi_appliance.puzzles.battleship.kernel import CORNER_BIT, Cell, Layer, Move, PolynomialSize
 from pi_appliance.puzzles.runtime import Buffer, Checkpoint, Interrupted, SearchRuntime
 
@@ -32,74 +31,19 @@ _WATER, _ENDED, _CONTINUES = range(3)
 CellRows = tuple[tuple[Cell, ...], ...]  # the cells of a sweep. Its rows run along the shorter side of the board.
 
 
-SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
-CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
-BLOCKED_NEIGHBOURS = {"allowed": (), "corners": SIDES, "never": SIDES + CORNERS}
-
-
-class Placement(NamedTuple):
-    """A possible position of one ship. Masks have bit y * width + x for each square."""
-
-    ship: Ship
-    length: int
-    mask: int  # the squares of the ship
-    blocked: int  # the squares of the ship and its neighbours where no other ship may lie
-
-
 def find_placements(board: Board) -> list[Placement]:
     """List the placements that the marks allow, longest ships first, then in reading order."""
-    miss, sunk, hit = (mark_mask(board, mark) for mark in (MISS, SUNK, HIT))
-    occupied = hit | sunk
-    sunk_squares = union_masks(_to_mask(ship.squares, board.width) for ship in board.sunk_ships)
-    lengths = tuple(sorted(set(board.fleet), reverse=True))
+    miss, sunk, hit = (board.mask_marks(mark) for mark in (MISS, SUNK, HIT))
+    sunk_squares = union_masks(to_mask(ship.squares, board.width) for ship in board.sunk_ships)
     return [
         place
-        for place in _open_sea_placements(board.width, board.height, lengths, board.touching)
+        for place in list_placements(board.width, board.height, board.fleet, board.touching)
         if not place.mask & miss
         and place.mask & sunk in (0, place.mask)
-        and not occupied & place.blocked & ~place.mask
+        and not (hit | sunk) & place.halo
         and not (place.mask & sunk_squares and place.ship not in board.sunk_ships)
         and not (board.sinking == "announced" and place.mask & hit == place.mask)
     ]
-
-
-def mark_mask(board: Board, marks: str) -> int:
-    """Return the mask of the squares that carry any mark in `marks`."""
-    return _to_mask(board.find_marks(marks), board.width)
-
-
-def union_masks(masks: Iterable[int]) -> int:
-    """Return the union of `masks`."""
-    return reduce(or_, masks, 0)
-
-
-@lru_cache(maxsize=8)
-def _open_sea_placements(width: int, height: int, lengths: tuple[int, ...], touching: str) -> tuple[Placement, ...]:
-    """List all placements on a sea without marks. Cached, because every query starts from it."""
-    ships = [
-        Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
-        for length in lengths
-        for y in range(height)
-        for x in range(width)
-        for right, down in ((1, 0), (0, 1))
-        if x + right * (length - 1) < width and y + down * (length - 1) < height and (right or length > 1)
-    ]
-    return tuple(_make_placement(ship, width, height, touching) for ship in ships)
-
-
-def _make_placement(ship: Ship, width: int, height: int, touching: str) -> Placement:
-    neighbours = {
-        Square(square.x + right, square.y + down)
-        for square in ship.squares
-        for right, down in BLOCKED_NEIGHBOURS[touching]
-        if 0 <= square.x + right < width and 0 <= square.y + down < height
-    }
-    mask = _to_mask(ship.squares, width)
-    return Placement(ship, len(ship.squares), mask, mask | _to_mask(neighbours, width))
-
-
-def _to_mask(squares: Iterable[Square], width: int) -> int:
-    return union_masks(1 << (y * width + x) for x, y in squares)
 
 
 class Marginals(NamedTuple):

@@ -2,23 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
+from pi_appliance.errors import InvalidOption, UnknownName, suggest
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.battleship.board import (
-    HIT,
+from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, with_rules
+from pi_appliance.puzzles.battleship.fleet import (
     MAX_SIDE,
-    MISS,
-    RULES,
-    SUNK,
-    UNKNOWN,
-    Board,
     Ship,
     Square,
+    draw_rows,
+    find_ship_names,
     parse_ship,
-    with_rules,
+    parse_size,
 )
+from pi_appliance.puzzles.rendering import Problems
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
 SHOT_WORDS = {"hit": HIT, "miss": MISS, "sunk": SUNK}
@@ -33,30 +30,21 @@ _SHOT = re.compile(r"\b(hit|miss|sunk)\b", re.IGNORECASE)
 _SHOT_PART = re.compile(r"[^\s,;:]+")
 _COLUMN_NAMES = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
 _ROW_NUMBER = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
-_SHIP_NAMES = re.compile(r"[^\s,]+")
 
 Row = tuple[int, str]  # A line number of the file, and the line
 _MarkRow = tuple[int, list[tuple[int, str]]]
 """A line number of the file, and the column and mark of each square in the line."""
 
 
-@dataclass(slots=True)
-class _ParseState:
-    """Headers and problems. Parsing continues after a problem, so that all of them are reported."""
+class _ParseState(Problems):
+    """The headers of a drawing and the problems."""
 
-    file: str
-    headers: dict[str, tuple[int, int, str]] = field(default_factory=dict)
-    """By name: line, column and text of the value."""
-    whole: list[tuple[int, int, str]] = field(default_factory=list)
-    """Line, column and text of each ship after "whole"."""
-    problems: list[Problem] = field(default_factory=list)
-
-    def add_problem(self, line: int, column: int, message: str, hint: str) -> None:
-        self.problems.append(Problem(self.file, line, column, message, hint))
-
-    def raise_problems(self) -> None:
-        if self.problems:
-            raise ConfigError(self.problems)
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.headers: dict[str, tuple[int, int, str]] = {}
+        """By name: line, column and text of the value."""
+        self.whole: list[tuple[int, int, str]] = []
+        """Line, column and text of each ship after "whole"."""
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -68,22 +56,22 @@ def parse(text: str, file: str = "board") -> Board:
         try:
             with_rules(Board(rows=("?",)), {name: value})
         except (UnknownName, InvalidOption) as error:
-            message, _, hint = str(error).partition("; ")
-            state.add_problem(*state.headers[name][:2], message, hint)
+            state.add_error(*state.headers[name][:2], error)
+    rows: Sequence[str]
     sunk_ships: Sequence[Ship] = ()
     if any(_SHOT.search(row) or _begins_with_square(row) for _, row in body) or (not body and "size" in state.headers):
         rows, sunk_ships = _parse_shots(state, body, _parse_size(state))
     elif "size" in state.headers:
         line, column, _ = state.headers["size"]
-        state.add_problem(line, column, "a size is given, and a grid follows", "a grid shows its size: remove this row")
+        state.add(line, column, "a size is given, and a grid follows", "a grid shows its size: remove this row")
         rows = ["?"]
     elif all(_LIST.fullmatch(row) for _, row in body) or any(_LIST_START.match(row) for _, row in body):
         rows = _parse_lists(state, body)
     else:
         rows = _parse_grid(state, body)
-    state.raise_problems()
+    state.raise_any()
     sunk_ships = [*sunk_ships, *_parse_whole_ships(state, rows, sunk_ships)]
-    state.raise_problems()
+    state.raise_any()
     return with_rules(Board(rows=tuple(rows), sunk_ships=tuple(sorted(set(sunk_ships)))), rules)
 
 
@@ -100,12 +88,11 @@ def _parse_header(state: _ParseState, row: Row) -> bool:
         return False
     name, at = match[1].lower(), (row[0], match.start(1) + 1)
     if name not in _HEADER_NAMES:
-        state.add_problem(*at, f"unknown header {match[1]!r}", suggest(name, _HEADER_NAMES))
+        state.add(*at, f"unknown header {match[1]!r}", suggest(name, _HEADER_NAMES))
     elif name == "whole":
-        ships = _SHIP_NAMES.finditer(row[1], match.start(2))
-        state.whole += [(row[0], ship.start() + 1, ship[0]) for ship in ships]
+        state.whole += [(row[0], *ship) for ship in find_ship_names(row[1], match.start(2))]
     elif name in state.headers:
-        state.add_problem(*at, f"{name} is given twice", "remove one of the two")
+        state.add(*at, f"{name} is given twice", "remove one of the two")
     else:
         value = match[2].strip()
         state.headers[name] = (row[0], match.start(2) + len(match[2]) - len(match[2].lstrip()) + 1, value)
@@ -114,13 +101,11 @@ def _parse_header(state: _ParseState, row: Row) -> bool:
 
 def _parse_size(state: _ParseState) -> tuple[int, int]:
     line, column, text = state.headers.get("size", (1, 1, "10x10"))
-    match = re.fullmatch(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", text)  # noqa: RUF001 - the multiplication sign
-    width, height = (int(match[1]), int(match[2])) if match and text.isascii() else (0, 0)
-    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
-        hint = f"write columns x rows, 1 to {MAX_SIDE}, such as 10x10"
-        state.add_problem(line, column, f"the size cannot be {text!r}", hint)
+    try:
+        return parse_size(text)
+    except InvalidOption as error:
+        state.add_error(line, column, error)
         return 10, 10
-    return width, height
 
 
 def _parse_grid(state: _ParseState, body: Sequence[Row]) -> list[str]:
@@ -135,7 +120,7 @@ def _parse_grid(state: _ParseState, body: Sequence[Row]) -> list[str]:
         for column, mark in squares:
             if mark not in MARKS:
                 suggestion = f"did you mean {_SUGGESTED_MARKS[mark]!r}? " if mark in _SUGGESTED_MARKS else ""
-                state.add_problem(line, column, f"{mark!r} is not a mark", suggestion + _SQUARE_HELP)
+                state.add(line, column, f"{mark!r} is not a mark", suggestion + _SQUARE_HELP)
                 break
         rows.append((line, [(column, MARKS.get(mark, "?")) for column, mark in squares]))
     return _check_shape(state, rows)
@@ -159,11 +144,11 @@ def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
                 rows[-1][1].append((column, "." if mark == "0" else "#"))
             elif mark not in "01, \t":
                 hint = "a row is a list of 0 (miss) and 1 (of a sunk ship), such as [0, 1]"
-                state.add_problem(line, column, f"{mark!r} is neither 0 nor 1", hint)
+                state.add(line, column, f"{mark!r} is neither 0 nor 1", hint)
                 break
             elif mark in "01":
                 hint = "write each row in brackets: [[0, 1], [0, 0]]"
-                state.add_problem(line, column, "a number outside the rows", hint)
+                state.add(line, column, "a number outside the rows", hint)
     # The bracket around all rows also opened a row, which is empty.
     return _check_shape(state, [(line, row) for line, row in rows if row or not brackets])
 
@@ -172,17 +157,17 @@ def _check_shape(state: _ParseState, rows: Sequence[_MarkRow]) -> list[str]:
     """Return the marks of `rows`; add a problem for each row of another length."""
     if not any(row for _, row in rows):
         hint = f"draw rows of squares: {_SQUARE_HELP}; or list shots, such as B5 hit"
-        state.add_problem(1, 1, "there is no board here", hint)
+        state.add(1, 1, "there is no board here", hint)
     width = len(rows[0][1]) if rows else 0
     for number, (line, row) in enumerate(rows):
         if len(row) != width:
             message = f"this row has {pluralize(len(row), 'square')}, the first one {width}"
             column = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
-            state.add_problem(line, column, message, "all rows are as long as the first")
+            state.add(line, column, message, "all rows are as long as the first")
         elif len(row) > MAX_SIDE or number == MAX_SIDE:
             column = row[0][0] if number == MAX_SIDE else row[MAX_SIDE][0]
             hint = f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows"
-            state.add_problem(line, column, "the board is too large", hint)
+            state.add(line, column, "the board is too large", hint)
             break
     return ["".join(mark for _, mark in row) for _, row in rows]
 
@@ -195,20 +180,20 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
         ship = parse_ship(word)
         if ship is None:
             hint = "name its first and last square, such as B5-B8"
-            state.add_problem(line, column, f"{word!r} is not a valid ship", hint)
+            state.add(line, column, f"{word!r} is not a valid ship", hint)
         elif ship.end.x >= len(rows[0]) or ship.end.y >= len(rows):
-            state.add_problem(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
+            state.add(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
         elif any(rows[y][x] != SUNK for x, y in ship.squares):
-            state.add_problem(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
+            state.add(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
         elif occupied & set(ship.squares) and ship not in shot_ships:
-            state.add_problem(line, column, f"{ship} overlaps another sunk ship", "two ships share no square")
+            state.add(line, column, f"{ship} overlaps another sunk ship", "two ships share no square")
         else:
             occupied |= set(ship.squares)
             ships.append(ship)
     return ships
 
 
-def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int]) -> tuple[list[str], list[Ship]]:
+def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int]) -> tuple[Sequence[str], list[Ship]]:
     """Return the rows of a board of `size` (columns, rows), and the ships sunk as a whole."""
     width, height = size
     marks: dict[Square, str] = {}
@@ -218,20 +203,19 @@ def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int])
             for ship, column in _join_sunk_squares(mark, targets):
                 if ship.end.x >= width or ship.end.y >= height:
                     hint = f"it has {width} columns and {height} rows"
-                    state.add_problem(line, column, f"{ship} is outside the sea", hint)
+                    state.add(line, column, f"{ship} is outside the sea", hint)
                     continue
                 for square in ship.squares:
                     before = marks.get(square, mark)
                     if MISS in (before, mark) and before != mark:
-                        state.add_problem(line, column, f"{square} is a miss and a hit", "remove one of the two")
+                        state.add(line, column, f"{square} is a miss and a hit", "remove one of the two")
                     if whole.get(square, ship) != ship:
                         message = f"{ship} overlaps {whole[square]}"
-                        state.add_problem(line, column, message, "two ships share no square")
+                        state.add(line, column, message, "two ships share no square")
                     marks[square] = SUNK if SUNK in (before, mark) else mark
                 if mark == SUNK and len(ship.squares) > 1:
                     whole.update(dict.fromkeys(ship.squares, ship))
-    rows = ["".join(marks.get(Square(x, y), UNKNOWN) for x in range(width)) for y in range(height)]
-    return rows, sorted(set(whole.values()))
+    return draw_rows(marks, width, height, UNKNOWN), sorted(set(whole.values()))
 
 
 def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
@@ -247,7 +231,7 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
         elif not mark:
             guess = suggest(word.lower(), tuple(SHOT_WORDS))
             hint = f"{guess} {_SHOT_HELP}" if guess.endswith("?") else _SHOT_HELP
-            state.add_problem(line, column, f"{word!r} is neither a square nor a mark", hint)
+            state.add(line, column, f"{word!r} is neither a square nor a mark", hint)
             has_unknown_word = True
         elif targets and not leading_mark:
             yield mark, targets
@@ -256,14 +240,14 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
             if leading_mark:
                 yield leading_mark, targets
             if leading_mark and not (targets or has_unknown_word):
-                state.add_problem(line, mark_column, "this mark has no square", _SHOT_HELP)
+                state.add(line, mark_column, "this mark has no square", _SHOT_HELP)
             leading_mark, mark_column, targets = mark, column, []
     if leading_mark:
         yield leading_mark, targets
     if leading_mark and not (targets or has_unknown_word):
-        state.add_problem(line, mark_column, "this mark has no square", _SHOT_HELP)
+        state.add(line, mark_column, "this mark has no square", _SHOT_HELP)
     elif targets and not leading_mark and not has_unknown_word:
-        state.add_problem(line, targets[0][1], f"{targets[0][0]} is neither hit nor miss here", _SHOT_HELP)
+        state.add(line, targets[0][1], f"{targets[0][0]} is neither hit nor miss here", _SHOT_HELP)
 
 
 def _join_sunk_squares(mark: str, targets: list[tuple[Ship, int]]) -> list[tuple[Ship, int]]:

@@ -5,19 +5,9 @@ from math import sqrt
 from string import ascii_lowercase, ascii_uppercase
 
 from pi_appliance.puzzles import Step, Table, pluralize
-from pi_appliance.puzzles.battleship.board import (
-    HIT,
-    MISS,
-    RULES,
-    SUNK,
-    UNKNOWN,
-    Board,
-    Ship,
-    Solution,
-    Square,
-    parse_ships,
-)
+from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board
 from pi_appliance.puzzles.battleship.count import Marginals
+from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square, draw_rows, format_fleet, parse_ships
 from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units
@@ -49,7 +39,7 @@ _HEATMAP_STYLE = (
 
 def render(board: Board) -> str:
     """Draw `board` in the format that `parse` reads: non-default rules, then one line per row."""
-    values = ",".join(map(str, board.fleet)), board.touching, board.ships, board.sinking
+    values = format_fleet(board.fleet), board.touching, board.ships, board.sinking
     rules = zip(RULES.items(), values, strict=True)
     headers = [f"{name}: {value}\n" for (name, rule), value in rules if value != rule.default]
     headers += [f"whole: {', '.join(map(str, board.sunk_ships))}\n"] if board.sunk_ships else []
@@ -63,7 +53,7 @@ def render_solution(board: Board, line: Solution) -> str:
         for number, ship in enumerate(line)
         for square in ship.squares
     }
-    rows = ("".join(letters.get(Square(x, y), MISS) for x in range(board.width)) for y in range(board.height))
+    rows = draw_rows(letters, board.width, board.height, MISS)
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
 
 

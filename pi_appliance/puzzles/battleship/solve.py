@@ -13,19 +13,26 @@ from typing import NamedTuple
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
-from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board, Ship, Solution, Square
+from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board
 from pi_appliance.puzzles.battleship.count import (
     Marginals,
-    Placement,
     ProfileCount,
     count_relabelings,
     find_placements,
     label_factor,
-    mark_mask,
+)
+from pi_appliance.puzzles.battleship.fleet import (
+    Placement,
+    Ship,
+    Solution,
+    Square,
+    draw_rows,
+    place_at_random,
     union_masks,
 )
 from pi_appliance.puzzles.battleship.parse import parse
 from pi_appliance.puzzles.battleship.render import find_best_shot, probability_tables, render_heatmap, ship_percent
+from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
 
 PROGRESS_MASK = 63  # report progress every 64 ships
@@ -35,10 +42,6 @@ MAX_UNPROVEN_CORE = 10  # marks; a larger core that is not proven minimal explai
 MARK_NAMES = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
 Tick = Callable[[int], None]  # called with the number of ships tried. An exception that it raises ends the search.
-
-
-class SearchLimitReached(Exception):
-    """The search tried `node_limit` ships without a result."""
 
 
 class FleetSearch:
@@ -53,7 +56,7 @@ class FleetSearch:
 
     def find_solutions(self) -> Iterator[Solution]:
         """Yield every solution once, in fleet order; distinct ships in all permutations."""
-        for placed in self._cover_hits(mark_mask(self.board, HIT + SUNK), self.places):
+        for placed in self._cover_hits(self.board.mask_marks(HIT + SUNK), self.places):
             groups = [
                 sorted(place.ship for place in placed if place.length == length)
                 for length in sorted(self._remaining, reverse=True)
@@ -104,7 +107,7 @@ class FleetSearch:
             raise SearchLimitReached
         self._remaining[place.length] -= 1
         self._placed.append(place)
-        blocked, remaining = place.blocked, self._remaining
+        blocked, remaining = place.mask | place.halo, self._remaining
         yield from self._cover_hits(
             hits, [each for each in places if not each.mask & blocked and remaining[each.length]]
         )
@@ -164,7 +167,7 @@ def find_obvious_contradiction(board: Board) -> str:
         if sum(len(each.squares) == length for each in board.sunk_ships) > board.fleet.count(length):
             return f"{ship} is sunk, and the fleet has no more ships of {length}"
     places = find_placements(board)
-    uncovered = mark_mask(board, HIT + SUNK) & ~union_masks(place.mask for place in places)
+    uncovered = board.mask_marks(HIT + SUNK) & ~union_masks(place.mask for place in places)
     if uncovered:
         square = next(square for square in occupied if uncovered >> (square.y * board.width + square.x) & 1)
         return f"{square} is {MARK_NAMES[board.rows[square.y][square.x]]}, and no ship of the fleet can lie there"
@@ -249,7 +252,7 @@ def _find_clues(board: Board) -> Iterator[Clue]:
 
 def _keep_clues(board: Board, clues: Sequence[Clue]) -> Board:
     marks = {square: clue.mark for clue in clues for square in clue.squares}
-    rows = tuple("".join(marks.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
+    rows = draw_rows(marks, board.width, board.height, UNKNOWN)
     return replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
 
 
@@ -404,7 +407,6 @@ class _BoardSolver:
             raise
 
 
-MAX_ATTEMPTS = 2_000  # fleets; with enough room, one in a few succeeds
 SHOT_SHARE = 0.35  # of all squares
 
 
@@ -415,7 +417,9 @@ def generate(
     board = parse(board) if isinstance(board, str) else board
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
-    fleet = _place_fleet(empty, random, runtime)
+    fleet = place_at_random(
+        board.fleet, find_placements(empty), random, lambda note: runtime.report_progress(None, note)
+    )
     squares = list(empty.find_marks(UNKNOWN))
     random.shuffle(squares)
     shots = dict.fromkeys(squares[: max(1, round(SHOT_SHARE * len(squares)))], MISS)
@@ -423,28 +427,9 @@ def generate(
     for place in fleet:
         mark = SUNK if place.ship in sunk_ships else HIT
         shots.update(dict.fromkeys(shots.keys() & set(place.ship.squares), mark))
-    rows = tuple("".join(shots.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
+    rows = draw_rows(shots, board.width, board.height, UNKNOWN)
     hits = sum(mark != MISS for mark in shots.values())
     return GeneratedBoard(
         replace(empty, rows=rows, sunk_ships=sunk_ships),
         {"shots": len(shots), "hits": hits, "sunk_ships": len(sunk_ships)},
-    )
-
-
-def _place_fleet(board: Board, random: Random, runtime: SearchRuntime) -> list[Placement]:
-    places = find_placements(board)
-    for attempt in range(MAX_ATTEMPTS):
-        runtime.report_progress(None, f"attempt {attempt + 1} to place a random fleet")
-        fleet: list[Placement] = []
-        blocked = 0
-        for length in board.fleet:
-            candidates = [place for place in places if place.length == length and not place.mask & blocked]
-            if not candidates:
-                break
-            fleet.append(random.choice(candidates))
-            blocked |= fleet[-1].blocked
-        if len(fleet) == len(board.fleet):
-            return fleet
-    raise Refused(
-        f"no fleet could be placed at random in {MAX_ATTEMPTS:,} attempts; use a larger sea, or fewer or shorter ships"
     )

@@ -1,22 +1,35 @@
 """The Bimaru board: marks, totals, fleet, rules, and the built-in boards."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import chain
 from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
-from pi_appliance.puzzles.battleship.board import MAX_SIDE, MarkedGrid, Ship, Square, parse_ships
-from pi_appliance.puzzles.battleship.board import parse_fleet as parse_lengths
+from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles.battleship import fleet as fleets
+from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, MarkedGrid, Ship, Solution, Square, format_fleet
 from pi_appliance.puzzles.deductions import LEVELS
 
-UNKNOWN, WATER, SHIP = "?", ".", "X"  # SHIP: a ship square whose shape is not known
-LEFT, RIGHT, TOP, BOTTOM, MIDDLE, SINGLE = "<", ">", "^", "v", "#", "O"
-PIECES = LEFT + RIGHT + TOP + BOTTOM + MIDDLE + SINGLE
-SHIP_MARKS = SHIP + PIECES
+
+class Mark(StrEnum):
+    """What is known about a square: nothing, water, a ship, or which piece of a ship."""
+
+    UNKNOWN = "?"
+    WATER = "."
+    SHIP = "X"  # a ship square whose shape is not known
+    LEFT = "<"  # ends of ships
+    RIGHT = ">"
+    TOP = "^"
+    BOTTOM = "v"
+    MIDDLE = "#"
+    SINGLE = "O"
+
+
+PIECES = "<>^v#O"
+SHIP_MARKS = Mark.SHIP + PIECES
 FLEETS = {
     "small": (3, 2, 2, 1, 1, 1),
     "standard": (4, 3, 3, 2, 2, 2, 1, 1, 1, 1),
@@ -29,11 +42,6 @@ RULES: Mapping[str, Rule] = {
     "unknown-totals": Rule("number of totals that a new puzzle does not show", "0"),
     "difficulty": Rule("level of a new puzzle; default: any level", choices=LEVELS),
 }
-_SIZE = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
-_SHIP_GROUP = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
-_MAX_NUMBER_DIGITS = 20
-
-Solution = tuple[Ship, ...]  # the whole fleet, longest first, then in reading order of their first squares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,7 @@ class Board(MarkedGrid):
     @property
     def givens(self) -> tuple[Square, ...]:
         """The squares that are not unknown."""
-        return self.find_marks(WATER + SHIP_MARKS)
+        return self.find_marks(Mark.WATER + SHIP_MARKS)
 
 
 def column_name(x: int) -> str:
@@ -66,17 +74,9 @@ def default_fleet(width: int, height: int) -> tuple[int, ...]:
     return FLEETS["small" if squares < 64 else "standard" if squares < 196 else "large"]
 
 
-def format_fleet(fleet: tuple[int, ...]) -> str:
-    """Return a fleet as `parse_fleet` reads it."""
-    return ",".join(map(str, fleet))
-
-
 def parse_fleet(text: str) -> tuple[int, ...]:
     """Read a fleet by name, by lengths (4,3,3) or by groups (1x4,2x3). Raises InvalidOption."""
-    if text.strip() in FLEETS:
-        return FLEETS[text.strip()]
-    # No fleet has more than 40 ships, so a group of 99 is refused as well as a longer one.
-    return parse_lengths(_SHIP_GROUP.sub(lambda group: ",".join([group[2]] * int(group[1])) or "0", text))
+    return fleets.parse_fleet(text, FLEETS)
 
 
 def set_mark(board: Board, square: Square, mark: str) -> Board:
@@ -90,13 +90,13 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
     rules = check_rules("bimaru", RULES, rules)
     if limit := rules.get("count-to"):
-        board = replace(board, count_to=None if limit == "all" else _parse_number(limit, "count-to", 1))
+        board = replace(board, count_to=None if limit == "all" else parse_number("count-to", limit, 1))
     if "size" in rules:
-        board = replace(board, new_size=_parse_size(rules["size"]) if rules["size"] else None)
+        board = replace(board, new_size=fleets.parse_size(rules["size"]) if rules["size"] else None)
     if "fleet" in rules:
         board = replace(board, new_fleet=parse_fleet(rules["fleet"]) if rules["fleet"] else ())
     if "unknown-totals" in rules:
-        board = replace(board, new_unknown_totals=_parse_number(rules["unknown-totals"], "unknown-totals", 0))
+        board = replace(board, new_unknown_totals=parse_number("unknown-totals", rules["unknown-totals"]))
     board = replace(board, difficulty=rules.get("difficulty", board.difficulty))
     (width, height), fleet = new_shape(board)
     if error := find_fleet_error(fleet, width, height):
@@ -121,21 +121,6 @@ def find_fleet_error(fleet: tuple[int, ...], width: int, height: int) -> str:
     if needed > room:
         return f"the fleet {format_fleet(fleet)} does not fit in {width}x{height} without touching; leave out ships"
     return ""
-
-
-def _parse_size(text: str) -> tuple[int, int]:
-    match = _SIZE.fullmatch(text.strip())
-    width, height = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
-        raise InvalidOption(f"the size cannot be {text!r}; write columns x rows, 1 to {MAX_SIDE}, such as 8x8")
-    return width, height
-
-
-def _parse_number(text: str, rule: str, least: int) -> int:
-    digits = text.replace(",", "").replace("_", "")
-    if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_NUMBER_DIGITS and int(digits) >= least:
-        return int(digits)
-    raise InvalidOption(f"{rule}: {text!r} is not a number from {least} on; write one, such as 30")
 
 
 def describe(board: Board) -> str:
@@ -165,7 +150,7 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have th
 
 def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Read a fleet such as "A1-A4 C3-E3 J10". Raises ConfigError."""
-    return order_fleet(parse_ships(text, board.width, board.height, file))
+    return order_fleet(fleets.parse_ships(text, board.width, board.height, file))
 
 
 def order_fleet(ships: Iterable[Ship]) -> Solution:
@@ -176,42 +161,21 @@ def order_fleet(ships: Iterable[Ship]) -> Solution:
 def draw_pieces(ship: Ship) -> Iterator[tuple[Square, str]]:
     """Yield each square of a ship with its piece, from start to end."""
     squares = ship.squares
-    first, last = (LEFT, RIGHT) if ship.start.y == ship.end.y else (TOP, BOTTOM)
+    first, last = (Mark.LEFT, Mark.RIGHT) if ship.start.y == ship.end.y else (Mark.TOP, Mark.BOTTOM)
     for number, square in enumerate(squares):
-        piece = first if number == 0 else last if number == len(squares) - 1 else MIDDLE
-        yield square, SINGLE if len(squares) == 1 else piece
+        piece = first if number == 0 else last if number == len(squares) - 1 else Mark.MIDDLE
+        yield square, Mark.SINGLE if len(squares) == 1 else piece
 
 
 def check(board: Board, line: Solution) -> Validation:
     """Check a fleet by the rules alone: ships, contact, totals and given squares."""
-    occupied: dict[Square, Ship] = {}
-    for ship in line:
-        if not ship.squares:
-            return Validation(f"{ship} is not a valid ship: name its left or upper end first, then its other end")
-        for square in ship.squares:
-            if not (0 <= square.x < board.width and 0 <= square.y < board.height):
-                return Validation(f"{ship}: {square} is outside the grid")
-            if square in occupied:
-                return Validation(f"{ship}: {occupied[square]} already lies on {square}")
-            occupied[square] = ship
-    lengths = [len(ship.squares) for ship in line]
-    missing, extra = Counter(board.fleet) - Counter(lengths), Counter(lengths) - Counter(board.fleet)
-    if missing or extra:
-        amount = "no more ships" if extra else "another ship"
-        return Validation(f"the fleet has {amount} of {min(extra or missing)}")
-    errors = chain(_find_contact(occupied), _find_wrong_totals(board, occupied), _find_wrong_givens(board, occupied))
+    occupied = {square for ship in line for square in ship.squares}
+    by_itself = fleets.check_fleet(board, line, board.fleet, "never")
+    errors = chain(by_itself, _find_wrong_totals(board, occupied), _find_wrong_givens(board, occupied))
     return Validation(next(errors, ""))
 
 
-def _find_contact(occupied: Mapping[Square, Ship]) -> Iterator[str]:
-    for (x, y), ship in occupied.items():
-        for right, down in ((1, 0), (0, 1), (1, 1), (-1, 1)):
-            other = occupied.get(Square(x + right, y + down), ship)
-            if other is not ship:
-                yield f"{ship} touches {other}"
-
-
-def _find_wrong_totals(board: Board, occupied: Mapping[Square, Ship]) -> Iterator[str]:
+def _find_wrong_totals(board: Board, occupied: set[Square]) -> Iterator[str]:
     rows, columns = Counter(square.y for square in occupied), Counter(square.x for square in occupied)
     lines = [(f"row {y + 1}", total, rows[y]) for y, total in enumerate(board.row_totals)]
     lines += [(column_name(x), total, columns[x]) for x, total in enumerate(board.column_totals)]
@@ -220,83 +184,71 @@ def _find_wrong_totals(board: Board, occupied: Mapping[Square, Ship]) -> Iterato
             yield f"{name} has {pluralize(found, 'ship square')}, and its total is {total}"
 
 
-def _find_wrong_givens(board: Board, occupied: Mapping[Square, Ship]) -> Iterator[str]:
+def _find_wrong_givens(board: Board, occupied: set[Square]) -> Iterator[str]:
     for square in board.givens:
-        given, (x, y) = board.rows[square.y][square.x], square
+        given, (x, y) = Mark(board.rows[square.y][square.x]), square
         left, right, above, below = (
             Square(x + dx, y + dy) in occupied for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1))
         )
         is_right = {
-            WATER: square not in occupied,
-            SHIP: square in occupied,
-            LEFT: right and not left,
-            RIGHT: left and not right,
-            TOP: below and not above,
-            BOTTOM: above and not below,
-            MIDDLE: (left and right) or (above and below),
-            SINGLE: not (left or right or above or below),
+            Mark.WATER: square not in occupied,
+            Mark.SHIP: square in occupied,
+            Mark.LEFT: right and not left,
+            Mark.RIGHT: left and not right,
+            Mark.TOP: below and not above,
+            Mark.BOTTOM: above and not below,
+            Mark.MIDDLE: (left and right) or (above and below),
+            Mark.SINGLE: not (left or right or above or below),
         }[given]
-        if not is_right or (square in occupied) == (given == WATER):
+        if not is_right or (square in occupied) == (given == Mark.WATER):
             yield f"{square} does not match the given {given}"
 
 
-def _draw_board(fleet: str, columns: str, rows: str) -> str:
-    return f"fleet: {fleet}\n  {columns}\n" + "".join(f"{row[0]} {' '.join(row[1:])}\n" for row in rows.split("/"))
-
-
+_DRAWINGS = {  # fleet, totals of the columns, and the rows, each after its total
+    # Four given squares, as magazines print it.
+    "magazine": (
+        "standard", "0 2 1 0 7 0 3 3 1 3",
+        "3?????????./1??????????/2?^????????/5??????????/0??????????/"
+        "2????.?????/0??????????/3??????O???/3??????????/1??????????",
+    ),
+    # An easy one.
+    "small": ("small", "4 0 3 0 1 2", "1??????/4??????/2??????/0??????/1??O???/2??????"),
+    # A hard one.
+    "eight": (
+        "standard", "2 4 1 1 5 2 4 1",
+        "4???????>/1O???????/2????????/2????????/1????????/4????????/0????????/6????????",
+    ),
+    # One given square: a person has to guess.
+    "stubborn": (
+        "standard", "3 2 0 2 2 4 1 1 3 2",
+        "2??????????/0??????????/1??????????/1??????????/6?^????????/"
+        "1??????????/2??????????/0??????????/6??????????/1??????????",
+    ),
+    # Seven totals are unknown.
+    "hidden-totals": (
+        "standard", "- 3 2 0 - 1 1 - 7 -",
+        "3????????<?/-??????????/3??????????/1??????????/-??????????/"
+        "-^?????O???/1??????????/2??????????/3??.???????/2??????????",
+    ),
+    # The fleet of the large puzzles.
+    "large": (
+        "large", "5 0 2 2 2 2 4 0 1 2 2 4 4 5 0",
+        "1.??????????????/2???????????????/5?????????????v?/1O??????????????/3????>??????????/2???????????????/"
+        "7???????????v?#?/1???????????????/3???????????????/1?????..?????.??/0???????????????/2?????.?????????/"
+        "1???????????????/3???????????????/3???????????????",
+    ),
+    # Without given squares it has twelve solutions.
+    "several": ("small", "4 0 2 1 1 2", "3??????/1??????/2??????/1??????/3??????/0??????"),
+    # Its totals agree with the fleet, but no fleet has them.
+    "impossible": (
+        "standard", "2 2 3 2 1 4 0 6",
+        "3????????/2????????/1????????/3????????/5????????/1????????/3????????/2????????",
+    ),
+}  # fmt: skip
 BOARDS: Mapping[str, str] = MappingProxyType(
     {
-        # Four given squares, as magazines print it.
-        "magazine": _draw_board(
-            "4,3,3,2,2,2,1,1,1,1",
-            "0 2 1 0 7 0 3 3 1 3",
-            "3?????????./1??????????/2?^????????/5??????????/0??????????/"
-            "2????.?????/0??????????/3??????O???/3??????????/1??????????",
-        ),
-        # An easy one.
-        "small": _draw_board(
-            "3,2,2,1,1,1",
-            "4 0 3 0 1 2",
-            "1??????/4??????/2??????/0??????/1??O???/2??????",
-        ),
-        # A hard one.
-        "eight": _draw_board(
-            "4,3,3,2,2,2,1,1,1,1",
-            "2 4 1 1 5 2 4 1",
-            "4???????>/1O???????/2????????/2????????/1????????/4????????/0????????/6????????",
-        ),
-        # One given square: a person has to guess.
-        "stubborn": _draw_board(
-            "4,3,3,2,2,2,1,1,1,1",
-            "3 2 0 2 2 4 1 1 3 2",
-            "2??????????/0??????????/1??????????/1??????????/6?^????????/"
-            "1??????????/2??????????/0??????????/6??????????/1??????????",
-        ),
-        # Seven totals are unknown.
-        "hidden-totals": _draw_board(
-            "4,3,3,2,2,2,1,1,1,1",
-            "- 3 2 0 - 1 1 - 7 -",
-            "3????????<?/-??????????/3??????????/1??????????/-??????????/"
-            "-^?????O???/1??????????/2??????????/3??.???????/2??????????",
-        ),
-        # The fleet of the large puzzles.
-        "large": _draw_board(
-            "5,4,4,3,3,3,2,2,2,2,1,1,1,1,1",
-            "5 0 2 2 2 2 4 0 1 2 2 4 4 5 0",
-            "1.??????????????/2???????????????/5?????????????v?/1O??????????????/3????>??????????/2???????????????/7???????????v?#?/1???????????????/"
-            "3???????????????/1?????..?????.??/0???????????????/2?????.?????????/1???????????????/3???????????????/3???????????????",
-        ),
-        # Without given squares it has twelve solutions.
-        "several": _draw_board(
-            "3,2,2,1,1,1",
-            "4 0 2 1 1 2",
-            "3??????/1??????/2??????/1??????/3??????/0??????",
-        ),
-        # Its totals agree with the fleet, but no fleet has them.
-        "impossible": _draw_board(
-            "4,3,3,2,2,2,1,1,1,1",
-            "2 2 3 2 1 4 0 6",
-            "3????????/2????????/1????????/3????????/5????????/1????????/3????????/2????????",
-        ),
+        name: f"fleet: {format_fleet(FLEETS[fleet])}\n  {columns}\n"
+        + "".join(f"{' '.join(row)}\n" for row in rows.split("/"))
+        for name, (fleet, columns, rows) in _DRAWINGS.items()
     }
 )

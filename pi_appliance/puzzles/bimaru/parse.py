@@ -2,37 +2,26 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, InvalidOption, Problem, suggest
+from pi_appliance.errors import InvalidOption, suggest
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.battleship.board import MAX_SIDE, Square
+from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, SIDES, Square, format_fleet
 from pi_appliance.puzzles.bimaru.board import (
-    BOTTOM,
     FLEETS,
-    LEFT,
-    MIDDLE,
-    RIGHT,
-    SHIP,
     SHIP_MARKS,
-    SINGLE,
-    TOP,
-    UNKNOWN,
-    WATER,
     Board,
+    Mark,
     column_name,
     default_fleet,
     find_fleet_error,
-    format_fleet,
     parse_fleet,
 )
+from pi_appliance.puzzles.rendering import Problems
 
-_ALIASES = {
-    UNKNOWN: "?", WATER: ".~≈wW", SHIP: "Xx", LEFT: "<lL◀", RIGHT: ">rR▶", TOP: "^tT▲", BOTTOM: "vVbB▼",
-    MIDDLE: "#mM■", SINGLE: "OoSs●",
-}  # fmt: skip
-MARKS = {alias: mark for mark, aliases in _ALIASES.items() for alias in aliases}
+_ALIASES = ("?", ".~≈wW", "Xx", "<lL◀", ">rR▶", "^tT▲", "vVbB▼", "#mM■", "OoSs●")
+MARKS = {alias: aliases[0] for aliases in _ALIASES for alias in aliases}
 _HEADER = re.compile(r"\s*([A-Za-z]+)\s*:(.*)")
 _TOKEN = re.compile(r"\d+|[^\s|,;:]", re.ASCII)
 _COMPACT_TOTALS = re.compile(r"\s*\d{2,}\s*", re.ASCII)
@@ -59,53 +48,45 @@ class Token(NamedTuple):
         return self.is_number or self.text == "-"
 
 
-@dataclass(slots=True)
-class _ParseState:
-    """The tokens of a drawing and the problems. Parsing continues after a problem of a row."""
+class _ParseState(Problems):
+    """The tokens of a drawing and the problems."""
 
-    file: str
-    fleet: tuple[int, ...] = ()
-    fleet_place: tuple[int, int] = (1, 1)
-    problems: list[Problem] = field(default_factory=list)
-    row_totals: list[Token] = field(default_factory=list)
-    column_totals: Sequence[Token] = ()
-    squares: dict[Square, Token] = field(default_factory=dict)
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.fleet: tuple[int, ...] = ()
+        self.fleet_place = (1, 1)
+        self.row_totals: list[Token] = []
+        self.column_totals: Sequence[Token] = ()
+        self.squares: dict[Square, Token] = {}
 
-    def add_problem(self, line: int, column: int, message: str, hint: str) -> None:
-        self.problems.append(Problem(self.file, line, column, message, hint))
-
-    def add_problem_at(self, token: Token, message: str, hint: str) -> None:
-        self.add_problem(token.line, token.column, message, hint)
-
-    def raise_problems(self) -> None:
-        if self.problems:
-            raise ConfigError(self.problems)
+    def add_at(self, token: Token, message: str, hint: str) -> None:
+        self.add(token.line, token.column, message, hint)
 
 
 def parse(text: str, file: str = "board") -> Board:
     """Read a puzzle, with "fleet: 4,3,3,2,2,2,1,1,1,1" above it. Raises ConfigError."""
     state = _ParseState(file)
     body = [tokens for row in enumerate(text.splitlines(), 1) if (tokens := _parse_row(state, row))]
-    if not body and not state.problems:
-        state.add_problem(1, 1, "no puzzle is drawn here", f"{_TOTALS_HELP}; {_MARK_HELP}")
-    state.raise_problems()
+    if not body and not state:
+        state.add(1, 1, "no puzzle is drawn here", f"{_TOTALS_HELP}; {_MARK_HELP}")
+    state.raise_any()
     at = _find_column_totals(state, body)
-    state.raise_problems()
+    state.raise_any()
     state.column_totals = body.pop(at)
     rows = _parse_squares(state, body)
-    state.raise_problems()
+    state.raise_any()
     board = Board(
         rows=rows,
         row_totals=_read_totals(state, state.row_totals, len(rows[0]), [f"row {y + 1}" for y in range(len(rows))]),
         column_totals=_read_totals(state, state.column_totals, len(rows), list(map(column_name, range(len(rows[0]))))),
         fleet=state.fleet,
     )
-    state.raise_problems()
+    state.raise_any()
     board = _add_fleet(state, board)
-    state.raise_problems()
+    state.raise_any()
     _check_lines(state, board)
     _check_pieces(state, board)
-    state.raise_problems()
+    state.raise_any()
     return board
 
 
@@ -120,15 +101,14 @@ def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
         return tokens
     column = match.start(1) + 1
     if match[1].lower() != "fleet":
-        state.add_problem(line, column, f"unknown header {match[1]!r}", suggest(match[1].lower(), ["fleet"]))
+        state.add(line, column, f"unknown header {match[1]!r}", suggest(match[1].lower(), ["fleet"]))
     elif state.fleet:
-        state.add_problem(line, column, "fleet is given twice", "remove one of the two")
+        state.add(line, column, "fleet is given twice", "remove one of the two")
     else:
         try:
             state.fleet, state.fleet_place = parse_fleet(match[2]), (line, column)
         except InvalidOption as error:
-            message, _, hint = str(error).partition("; ")
-            state.add_problem(line, column, message, hint)
+            state.add_error(line, column, error)
     return []
 
 
@@ -137,20 +117,20 @@ def _find_column_totals(state: _ParseState, body: Sequence[Sequence[Token]]) -> 
     clear = [at for at, tokens in enumerate(body) if _is_clear_total_row(tokens)]
     for at in clear[1:]:
         message = f"these are column totals, and those in line {body[clear[0]][0].line}, too"
-        state.add_problem_at(body[at][0], message, "write them once, above or below the grid")
+        state.add_at(body[at][0], message, "write them once, above or below the grid")
     if clear:
         if clear[0] not in (0, len(body) - 1):
-            state.add_problem_at(body[clear[0]][0], "column totals within the grid", "write them above or below it")
+            state.add_at(body[clear[0]][0], "column totals within the grid", "write them above or below it")
         return clear[0]
     others = max(len(tokens) for tokens in body)
     for at in (0, len(body) - 1):  # such as "? ? 3": shorter than the rows, which also have a total
-        if len(body[at]) == others - 1 and all(token.is_total or token.text == UNKNOWN for token in body[at]):
+        if len(body[at]) == others - 1 and all(token.is_total or token.text == Mark.UNKNOWN for token in body[at]):
             return at
     wrong = _find_wrong_mark(body)
     if wrong:
-        state.add_problem_at(wrong, f"{wrong.text!r} is not a mark", _MARK_HELP)
+        state.add_at(wrong, f"{wrong.text!r} is not a mark", _MARK_HELP)
     else:
-        state.add_problem_at(body[0][0], "the totals of the columns are missing", _TOTALS_HELP)
+        state.add_at(body[0][0], "the totals of the columns are missing", _TOTALS_HELP)
     return 0
 
 
@@ -169,28 +149,28 @@ def _parse_squares(state: _ParseState, body: Sequence[Sequence[Token]]) -> tuple
     width = len(state.column_totals)
     if width > MAX_SIDE or len(body) > MAX_SIDE:
         token = state.column_totals[MAX_SIDE] if width > MAX_SIDE else body[MAX_SIDE][0]
-        state.add_problem_at(token, "the grid is too large", f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows")
+        state.add_at(token, "the grid is too large", f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows")
     elif not body:
-        state.add_problem_at(state.column_totals[0], "the grid has no rows", _MARK_HELP)
+        state.add_at(state.column_totals[0], "the grid has no rows", _MARK_HELP)
     right_side = any(tokens[-1].is_total for tokens in body) and not any(tokens[0].is_total for tokens in body)
     rows: list[str] = []
     for y, tokens in enumerate(body):
         total, squares = _split_total(tokens, width, right_side=right_side)
         if total is None:
             hint = "write the number of its ship squares before it, or - if unknown"
-            state.add_problem_at(tokens[0], "this row has no total", hint)
+            state.add_at(tokens[0], "this row has no total", hint)
         else:
             state.row_totals.append(total)
         if total is not None and len(squares) != width:
             message = f"this row has {pluralize(len(squares), 'square')}, and there are {width} column totals"
             extra = squares[width] if len(squares) > width else tokens[-1]
-            state.add_problem_at(extra, message, "all rows have a square for each column")
+            state.add_at(extra, message, "all rows have a square for each column")
         for x, token in enumerate(squares):
             if token.text not in MARKS:
-                state.add_problem_at(token, f"{token.text!r} is not a mark", _MARK_HELP)
+                state.add_at(token, f"{token.text!r} is not a mark", _MARK_HELP)
                 break
             state.squares[Square(x, y)] = token
-        rows.append("".join(MARKS.get(token.text, UNKNOWN) for token in squares))
+        rows.append("".join(MARKS.get(token.text, Mark.UNKNOWN) for token in squares))
     return tuple(rows)
 
 
@@ -202,7 +182,7 @@ def _split_total(tokens: Sequence[Token], width: int, *, right_side: bool) -> tu
         return tokens[-1], tokens[:-1]
     ends = [-1, 0] if right_side else [0, -1]
     for end in ends:
-        if len(tokens) == width + 1 and tokens[end].text == UNKNOWN:
+        if len(tokens) == width + 1 and tokens[end].text == Mark.UNKNOWN:
             return tokens[end], tokens[:-1] if end else tokens[1:]
     return None, tokens
 
@@ -212,21 +192,22 @@ def _read_totals(
 ) -> tuple[int | None, ...]:
     for token, name in zip(tokens, names, strict=True):
         if not token.is_number and token.text not in _UNKNOWN_TOTALS:
-            state.add_problem_at(token, f"{token.text!r} is not a total", "write a number, or - for an unknown one")
+            state.add_at(token, f"{token.text!r} is not a total", "write a number, or - for an unknown one")
         elif token.is_number and (len(token.text) > 2 or int(token.text) > length):
             message = f"{name} cannot have {token.text[:9]} ship squares"
-            state.add_problem_at(token, message, f"it has {pluralize(length, 'square')}")
+            state.add_at(token, message, f"it has {pluralize(length, 'square')}")
     return tuple(int(token.text) if token.is_number and len(token.text) < 3 else None for token in tokens)
 
 
 def _add_fleet(state: _ParseState, board: Board) -> Board:
     """Return the board with its fleet; report totals that contradict it or each other."""
-    sums = {name: None if None in totals else sum(filter(None, totals)) for name, totals in _both_totals(board)}
-    rows, columns = sums["rows"], sums["columns"]
+    rows, columns = (
+        None if None in totals else sum(filter(None, totals)) for totals in (board.row_totals, board.column_totals)
+    )
     place = state.column_totals[0]
     if rows is not None and columns is not None and rows != columns:
         message = f"the columns add up to {columns}, the rows to {rows}"
-        state.add_problem_at(place, message, "both are the number of ship squares: correct a total")
+        state.add_at(place, message, "both are the number of ship squares: correct a total")
         return board
     known = rows if rows is not None else columns
     fleet = board.fleet
@@ -236,27 +217,21 @@ def _add_fleet(state: _ParseState, board: Board) -> Board:
         fleet = preferred if preferred in usual else next(iter(usual), ())
         if not fleet:
             message = f"the totals add up to {known}, which no usual fleet has"
-            state.add_problem_at(place, message, 'write the fleet above the grid, such as "fleet: 5,4,3,3,2"')
+            state.add_at(place, message, 'write the fleet above the grid, such as "fleet: 5,4,3,3,2"')
             return board
     elif known is not None and known != sum(fleet):
         message = f"the fleet {format_fleet(fleet)} has {pluralize(sum(fleet), 'square')}, the totals add up to {known}"
-        state.add_problem(*state.fleet_place, message, "correct the fleet or a total")
-    for name, totals in _both_totals(board):
+        state.add(*state.fleet_place, message, "correct the fleet or a total")
+    for name, totals in (("rows", board.row_totals), ("columns", board.column_totals)):
         least = sum(filter(None, totals))
         if None in totals and least > sum(fleet):
             message = (
                 f"the known totals of the {name} add up to {least}, the fleet has {pluralize(sum(fleet), 'square')}"
             )
-            state.add_problem_at(place, message, "correct a total or the fleet")
+            state.add_at(place, message, "correct a total or the fleet")
     if error := find_fleet_error(fleet, board.width, board.height):
-        message, _, hint = error.partition("; ")
-        state.add_problem(*(state.fleet_place if state.fleet else place[:2]), message, hint)
-    return Board(rows=board.rows, row_totals=board.row_totals, column_totals=board.column_totals, fleet=fleet)
-
-
-def _both_totals(board: Board) -> Iterator[tuple[str, tuple[int | None, ...]]]:
-    yield "rows", board.row_totals
-    yield "columns", board.column_totals
+        state.add_error(*(state.fleet_place if state.fleet else place[:2]), InvalidOption(error))
+    return replace(board, fleet=fleet)
 
 
 def _check_lines(state: _ParseState, board: Board) -> None:
@@ -265,17 +240,17 @@ def _check_lines(state: _ParseState, board: Board) -> None:
     for x, total in enumerate(board.column_totals):
         lines.append((column_name(x), total, "".join(row[x] for row in board.rows), state.column_totals[x]))
     for name, total, marks, token in lines:
-        ships, water = sum(mark in SHIP_MARKS for mark in marks), marks.count(WATER)
+        ships, water = sum(mark in SHIP_MARKS for mark in marks), marks.count(Mark.WATER)
         if total is not None and ships > total:
             message = f"{name} has the total {total}, and {pluralize(ships, 'ship square')} in it {_are(ships)} given"
-            state.add_problem_at(token, message, f"write {ships} or more, or correct a square")
+            state.add_at(token, message, f"write {ships} or more, or correct a square")
         elif total is not None and len(marks) - water < total:
             message = f"{name} has the total {total}, and only {len(marks) - water} of its squares can hold a ship"
-            state.add_problem_at(token, message, f"write {len(marks) - water} or less, or correct a square")
+            state.add_at(token, message, f"write {len(marks) - water} or less, or correct a square")
     given = len(board.find_marks(SHIP_MARKS))
     if given > sum(board.fleet):
         message = f"{given} ship squares are given, the fleet has {sum(board.fleet)}"
-        state.add_problem(*state.fleet_place, message, "correct the fleet or a square")
+        state.add(*state.fleet_place, message, "correct the fleet or a square")
 
 
 def _are(number: int) -> str:
@@ -284,9 +259,8 @@ def _are(number: int) -> str:
 
 # The sides on which a ship continues from each piece; the other sides are water.
 _CONTINUES: Mapping[str, tuple[tuple[int, int], ...]] = {
-    LEFT: ((1, 0),), RIGHT: ((-1, 0),), TOP: ((0, 1),), BOTTOM: ((0, -1),), SINGLE: (),
+    Mark.LEFT: ((1, 0),), Mark.RIGHT: ((-1, 0),), Mark.TOP: ((0, 1),), Mark.BOTTOM: ((0, -1),), Mark.SINGLE: (),
 }  # fmt: skip
-_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _SIDE_NAMES = {(1, 0): "to the right", (-1, 0): "to the left", (0, 1): "downwards", (0, -1): "upwards"}
 
 
@@ -296,7 +270,7 @@ def _check_pieces(state: _ParseState, board: Board) -> None:
     for square, mark in marks.items():
         if mark in SHIP_MARKS:
             for message, hint in _find_piece_errors(marks, square):
-                state.add_problem_at(state.squares[square], message, hint)
+                state.add_at(state.squares[square], message, hint)
 
 
 def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[tuple[str, str]]:
@@ -304,17 +278,17 @@ def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[
     (x, y), mark = square, marks[square]
     for right, down in ((1, 1), (-1, 1)):
         other = Square(x + right, y + down)
-        if marks.get(other, WATER) in SHIP_MARKS:
+        if marks.get(other, Mark.WATER) in SHIP_MARKS:
             yield f"the ships on {square} and {other} touch at a corner", "one of the two is wrong"
-    sides = {(right, down): Square(x + right, y + down) for right, down in _SIDES}
-    if mark == MIDDLE:
-        can_continue = [marks.get(other, WATER) != WATER for other in sides.values()]
+    sides = {(right, down): Square(x + right, y + down) for right, down in SIDES}
+    if mark == Mark.MIDDLE:
+        can_continue = [marks.get(other, Mark.WATER) != Mark.WATER for other in sides.values()]
         if not (all(can_continue[:2]) or all(can_continue[2:])):
             hint = "a middle piece has a ship square on two opposite sides"
             yield f"{square} is the middle of a ship, which cannot go on in both directions", hint
     for side, other in sides.items() if mark in _CONTINUES else ():
-        if side in _CONTINUES[mark] and marks.get(other, WATER) == WATER:
+        if side in _CONTINUES[mark] and marks.get(other, Mark.WATER) == Mark.WATER:
             blocked = f"{other} is water" if other in marks else "there is the edge"
             yield f"the ship on {square} goes on {_SIDE_NAMES[side]}, and {blocked}", "correct the piece"
-        elif side not in _CONTINUES[mark] and marks.get(other, WATER) in SHIP_MARKS:
+        elif side not in _CONTINUES[mark] and marks.get(other, Mark.WATER) in SHIP_MARKS:
             yield f"the ship on {square} ends there, and {other} is a ship square", "correct one of the two"

@@ -4,28 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pi_appliance.puzzles import Grid, Step
-from pi_appliance.puzzles.battleship.board import Square
-from pi_appliance.puzzles.bimaru.board import (
-    BOTTOM,
-    LEFT,
-    MIDDLE,
-    PIECES,
-    RIGHT,
-    SHIP,
-    SHIP_MARKS,
-    SINGLE,
-    TOP,
-    UNKNOWN,
-    WATER,
-    Board,
-    Solution,
-    draw_pieces,
-    format_fleet,
-    notate,
-)
-from pi_appliance.puzzles.bimaru.position import iterate_bits
-from pi_appliance.puzzles.bimaru.techniques import Deduction, SolvingGrid, describe_deduction, iter_deductions
-from pi_appliance.puzzles.deductions import CONTRADICTION
+from pi_appliance.puzzles.battleship.fleet import Solution, Square, draw_rows, format_fleet
+from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, draw_pieces, notate
+from pi_appliance.puzzles.bimaru.search import iterate_bits
+from pi_appliance.puzzles.bimaru.techniques import Deduction, SolvingGrid, iter_deductions
+from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
 from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units
@@ -57,7 +40,7 @@ class _Shades:
             return "got"
         if self.reason & bit:
             return "why"
-        return "sea" if mark == WATER else "open"
+        return "sea" if mark == Mark.WATER else "open"
 
 
 def render(board: Board) -> str:
@@ -78,14 +61,14 @@ def _draw_rows(board: Board, rows: tuple[str, ...]) -> str:
 def render_solution(board: Board, line: Solution) -> str:
     """Draw a solution: its notation, then the grid with its totals."""
     pieces = {square: piece for ship in line for square, piece in draw_pieces(ship)}
-    rows = tuple("".join(pieces.get(Square(x, y), WATER) for x in range(board.width)) for y in range(board.height))
+    rows = draw_rows(pieces, board.width, board.height, Mark.WATER)
     return f"{notate(board, line)}\n\n{_draw_rows(board, rows)}"
 
 
 def as_grid(board: Board, solution: Solution) -> Grid:
     """Return the board for a page on which it is solved; water need not be written."""
-    ships = {square for ship in solution for square in ship.squares}
-    shown = str.maketrans(f"{UNKNOWN}{WATER}{PIECES}", f".{PAGE_WATER}◀▶▲▼■●")
+    ships = {square: Mark.SHIP for ship in solution for square in ship.squares}
+    shown = str.maketrans(f"{Mark.UNKNOWN}{Mark.WATER}{PIECES}", f".{PAGE_WATER}◀▶▲▼■●")
     row_totals, column_totals = (
         tuple("?" if total is None else str(total) for total in totals)
         for totals in (board.row_totals, board.column_totals)
@@ -95,11 +78,9 @@ def as_grid(board: Board, solution: Solution) -> Grid:
         height=board.height,
         block_width=board.width,
         block_height=board.height,
-        symbols=PAGE_WATER + SHIP,
+        symbols=PAGE_WATER + Mark.SHIP,
         clues="".join(board.rows).translate(shown),
-        solution="".join(
-            SHIP if Square(x, y) in ships else PAGE_WATER for y in range(board.height) for x in range(board.width)
-        ),
+        solution="".join(draw_rows(ships, board.width, board.height, PAGE_WATER)),
         optional=PAGE_WATER,
         row_totals=row_totals,
         column_totals=column_totals,
@@ -125,7 +106,7 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
         if deduction.technique == CONTRADICTION:
             return
         # Only the ships of a step have to be written on the page, if it finds any.
-        squares, symbol = (deduction.ships, SHIP) if deduction.ships else (deduction.water, PAGE_WATER)
+        squares, symbol = (deduction.ships, Mark.SHIP.value) if deduction.ships else (deduction.water, PAGE_WATER)
         first, *also = iterate_bits(squares)
         yield Step(describe_deduction(deduction), _draw_deduction(grid, deduction), (first, symbol), also)
 
@@ -154,11 +135,11 @@ def _draw_picture(grid: SolvingGrid, title: str, shades: _Shades) -> str:
 
 def _draw_square(grid: SolvingGrid, x: int, y: int, shades: _Shades) -> Iterator[str]:
     bit, given = 1 << grid.layout.number(Square(x, y)), grid.layout.board.rows[y][x]
-    mark = WATER if grid.water & bit else _find_shape(grid, x, y) if grid.ships & bit else UNKNOWN
+    mark = Mark.WATER if grid.water & bit else _find_shape(grid, x, y) if grid.ships & bit else Mark.UNKNOWN
     left, top = LABEL_SIZE + SQUARE_SIZE * x, LABEL_SIZE + SQUARE_SIZE * y
     style = shades.find_style(bit, mark)
     yield f'<rect class="bi-{style} bi-line" x="{left}" y="{top}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>'
-    if mark == WATER:
+    if mark == Mark.WATER:
         yield f'<path class="bi-wave" d="M{left + 9} {top + 18}q4.5 -6 9 0t9 0"/>'
     elif mark in SHIP_MARKS:
         name = "given" if given in SHIP_MARKS else "ship"
@@ -168,21 +149,21 @@ def _draw_square(grid: SolvingGrid, x: int, y: int, shades: _Shades) -> Iterator
 def _find_shape(grid: SolvingGrid, x: int, y: int) -> str:
     """Return the piece on a ship square as far as its neighbours show it."""
     given = grid.layout.board.rows[y][x]
-    if given not in (UNKNOWN, SHIP):
+    if given not in (Mark.UNKNOWN, Mark.SHIP):
         return given
 
     def read_side(right: int, down: int) -> str:
         if not (0 <= x + right < grid.layout.width and 0 <= y + down < grid.layout.height):
-            return WATER
+            return Mark.WATER
         bit = 1 << grid.layout.number(Square(x + right, y + down))
-        return WATER if grid.water & bit else SHIP if grid.ships & bit else UNKNOWN
+        return Mark.WATER if grid.water & bit else Mark.SHIP if grid.ships & bit else Mark.UNKNOWN
 
     sides = "".join(read_side(right, down) for right, down in ((-1, 0), (1, 0), (0, -1), (0, 1)))
-    ends = {".X": LEFT, "X.": RIGHT, "XX": MIDDLE}
-    if SHIP in sides[2:]:
-        ends = {".X": TOP, "X.": BOTTOM, "XX": MIDDLE}
-        return ends.get(sides[2:], SHIP)
-    return SINGLE if sides == "...." else ends.get(sides[:2], SHIP)
+    ends = {".X": Mark.LEFT, "X.": Mark.RIGHT, "XX": Mark.MIDDLE}
+    if Mark.SHIP in sides[2:]:
+        ends = {".X": Mark.TOP, "X.": Mark.BOTTOM, "XX": Mark.MIDDLE}
+        return ends.get(sides[2:], Mark.SHIP)
+    return Mark.SINGLE if sides == "...." else ends.get(sides[:2], Mark.SHIP)
 
 
 def _draw_piece(mark: str, x: int, y: int) -> str:
@@ -190,14 +171,14 @@ def _draw_piece(mark: str, x: int, y: int) -> str:
     half = 13
     round_end, full = f"a{half} {half} 0 0", 2 * half
     return {
-        SINGLE: f"M{x - half} {y}a{half} {half} 0 1 1 {full} 0a{half} {half} 0 1 1 {-full} 0z",
-        SHIP: f"M{x} {y - 9}l9 9l-9 9l-9 -9z",
-        MIDDLE: f"M{x - half} {y - half}h{full}v{full}h{-full}z",
-        LEFT: f"M{x + half} {y - half}v{full}h{-half}{round_end} 1 0 {-full}z",
-        RIGHT: f"M{x - half} {y - half}v{full}h{half}{round_end} 0 0 {-full}z",
-        TOP: f"M{x - half} {y + half}h{full}v{-half}{round_end} 0 {-full} 0z",
-        BOTTOM: f"M{x - half} {y - half}h{full}v{half}{round_end} 1 {-full} 0z",
-    }[mark]
+        Mark.SINGLE: f"M{x - half} {y}a{half} {half} 0 1 1 {full} 0a{half} {half} 0 1 1 {-full} 0z",
+        Mark.SHIP: f"M{x} {y - 9}l9 9l-9 9l-9 -9z",
+        Mark.MIDDLE: f"M{x - half} {y - half}h{full}v{full}h{-full}z",
+        Mark.LEFT: f"M{x + half} {y - half}v{full}h{-half}{round_end} 1 0 {-full}z",
+        Mark.RIGHT: f"M{x - half} {y - half}v{full}h{half}{round_end} 0 0 {-full}z",
+        Mark.TOP: f"M{x - half} {y + half}h{full}v{-half}{round_end} 0 {-full} 0z",
+        Mark.BOTTOM: f"M{x - half} {y - half}h{full}v{half}{round_end} 1 {-full} 0z",
+    }[Mark(mark)]
 
 
 def _draw_labels(board: Board) -> Iterator[str]:

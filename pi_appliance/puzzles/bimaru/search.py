@@ -1,24 +1,245 @@
-"""Find the fleets that solve a Bimaru puzzle, one by one, and count them.
+"""Positions of a Bimaru puzzle, what follows from them at once, and the search for its solutions.
 
+Squares are numbered in reading order from 0. A set of squares is an integer with one bit for each.
 The search tries the places over the ship square that has the fewest, or those of the longest ship
 that is left. After each ship, `narrow` fills in what follows.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
-from pi_appliance.puzzles.bimaru.board import Board, Solution, order_fleet
+from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, list_placements, to_mask
+from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, column_name, draw_pieces, order_fleet
 from pi_appliance.puzzles.bimaru.parse import parse
-from pi_appliance.puzzles.bimaru.position import (
-    Contradiction,
-    Layout,
-    Place,
-    Position,
-    narrow,
-    start_position,
-    union_masks,
-)
+from pi_appliance.puzzles.deductions import SearchLimitReached
+
+_Survey = tuple[list[Placement], list[Placement]]  # the complete ships, and the places for those that are left
+
+
+class Line(NamedTuple):
+    """A row or a column, with its number of ship squares or None if that is unknown."""
+
+    name: str
+    mask: int
+    total: int | None
+    is_derived: bool = False  # whether the total is not given, but left over by the other lines
+
+
+class Contradiction(Exception):
+    """A position has no solution. The text is made only if it is read: a search meets thousands."""
+
+    def __init__(self, kind: str, name: str = "", number: int = 0, mask: int = 0) -> None:
+        """Store a key of `_REASONS`, the values of its text, and the squares that prove it."""
+        self.kind, self.name, self.number, self.mask = kind, name, number, mask
+
+    def __str__(self) -> str:
+        return _REASONS[self.kind].format(name=self.name, number=self.number)
+
+
+_REASONS = {
+    "many": "{name} has more ship squares than its total, {number}",
+    "few": "{name} has no room for the {number} ship squares of its total",
+    "contact": "ships touch at {name}",
+    "surplus": "there are more ships of {number} than in the fleet",
+    "uncovered": "no ship that is left fits over {name}",
+    "room": "there is no room for the ships of {number} that are left",
+}
+
+
+class Layout:
+    """The lines of a board, the places of its ships, and its squares as masks."""
+
+    def __init__(self, board: Board) -> None:
+        self.board, self.width, self.height = board, board.width, board.height
+        self.all = (1 << self.width * self.height) - 1
+        self._first_column = sum(1 << y * self.width for y in range(self.height))
+        self._last_column = self._first_column << self.width - 1
+        self.lines = tuple(self._find_lines())
+        self.counted_lines = tuple(
+            (line.mask, line.total, at) for at, line in enumerate(self.lines) if line.total is not None
+        )
+        self.given_ships = board.mask_marks(SHIP_MARKS)
+        self.given_water = board.mask_marks(Mark.WATER)
+        self.places = tuple(self._find_places())
+
+    def _find_lines(self) -> Iterator[Line]:
+        row, total = (1 << self.width) - 1, sum(self.board.fleet)
+        for totals, masks, names in (
+            (self.board.row_totals, [row << y * self.width for y in range(self.height)],
+             [f"row {y + 1}" for y in range(self.height)]),
+            (self.board.column_totals, [self._first_column << x for x in range(self.width)],
+             [column_name(x) for x in range(self.width)]),
+        ):  # fmt: skip
+            rest = total - sum(filter(None, totals))
+            for name, mask, known in zip(names, masks, totals, strict=True):
+                # The fleet gives the only total that is unknown in its direction.
+                is_last_unknown = known is None and totals.count(None) == 1
+                yield Line(name, mask, rest if is_last_unknown else known, is_last_unknown)
+
+    def number(self, square: Square) -> int:
+        """Return the number of a square."""
+        return square.y * self.width + square.x
+
+    def square(self, number: int) -> Square:
+        """Return the square with this number."""
+        return Square(number % self.width, number // self.width)
+
+    def squares(self, mask: int) -> list[Square]:
+        """Return the squares of a mask in reading order."""
+        return [self.square(number) for number in iterate_bits(mask)]
+
+    def sides_of(self, mask: int) -> int:
+        """Return the squares beside, above and below those of `mask`, which may belong to it."""
+        return self._beside(mask) | (mask << self.width & self.all) | mask >> self.width
+
+    def corners_of(self, mask: int) -> int:
+        """Return the squares diagonal to those of `mask`."""
+        beside = self._beside(mask)
+        return (beside << self.width & self.all) | beside >> self.width
+
+    def _beside(self, mask: int) -> int:
+        return (mask & ~self._first_column) >> 1 | (mask & ~self._last_column) << 1
+
+    def find_runs(self, ships: int) -> Iterator[int]:
+        """Yield the connected parts of a mask."""
+        while ships:
+            run = ships & -ships
+            while (grown := (run | self.sides_of(run)) & ships) != run:
+                run = grown
+            ships &= ~run
+            yield run
+
+    def _find_places(self) -> Iterator[Placement]:
+        """Yield the places of ships that agree with the given squares, longest ships first."""
+        given = [(piece, mask) for piece in PIECES if (mask := self.board.mask_marks(piece))]
+        for place, pieces in _list_places(self.width, self.height, self.board.fleet):
+            if not place.mask & self.given_water and all(
+                not mask & place.mask & ~pieces.get(piece, 0) for piece, mask in given
+            ):
+                yield place
+
+
+@lru_cache(maxsize=16)
+def _list_places(width: int, height: int, fleet: tuple[int, ...]) -> tuple[tuple[Placement, dict[str, int]], ...]:
+    """Return all places of the ships of an empty grid, each with the squares of its pieces."""
+    places = sorted(
+        list_placements(width, height, fleet, "never"), key=lambda each: (-each.length, each.line >= height)
+    )
+    return tuple((place, _mask_pieces(place.ship, width)) for place in places)
+
+
+def _mask_pieces(ship: Ship, width: int) -> dict[str, int]:
+    masks = Counter[str]()
+    for square, piece in draw_pieces(ship):
+        masks[piece] |= to_mask([square], width)
+    return dict(masks)
+
+
+def iterate_bits(mask: int) -> Iterator[int]:
+    """Yield the numbers of the bits of a mask, lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+class Position(NamedTuple):
+    """Known squares, the ships that are complete, and the places where the others can be."""
+
+    ships: int
+    water: int
+    complete: tuple[Placement, ...]
+    places: Sequence[Placement]  # of ships that are left; may leave out places that a search excludes
+
+
+def start_position(layout: Layout) -> Position:
+    """Return the position with the given squares."""
+    return Position(layout.given_ships, layout.given_water, (), layout.places)
+
+
+def fill_lines(layout: Layout, ships: int, water: int) -> tuple[int, int]:
+    """Fill the squares that follow from contact and single totals. Raises Contradiction."""
+    while True:
+        before = ships, water
+        water |= layout.corners_of(ships)
+        if ships & water:
+            raise Contradiction("contact", str(layout.squares(ships & water)[0]), mask=ships & water)
+        for mask, total, at in layout.counted_lines:
+            has, free = (ships & mask).bit_count(), mask & ~(ships | water)
+            if has > total:
+                raise Contradiction("many", layout.lines[at].name, total, mask)
+            if has + free.bit_count() < total:
+                raise Contradiction("few", layout.lines[at].name, total, mask)
+            if has == total:
+                water |= free
+            elif has + free.bit_count() == total:
+                ships |= free
+        if (ships, water) == before:
+            return before
+
+
+def narrow(layout: Layout, position: Position) -> Position:
+    """Fill the squares that follow, and drop impossible places. Raises Contradiction."""
+    ships, water, places = position.ships, position.water, position.places
+    while True:
+        ships, water = fill_lines(layout, ships, water)
+        complete, places = survey_fleet(layout, ships, water, places)
+        if not (dead := layout.all & ~(water | ships | mask_places(places))):
+            return Position(ships, water, tuple(complete), places)
+        water |= dead
+        places = [*complete, *places]
+
+
+def mask_places(places: Iterable[Placement]) -> int:
+    """Return the squares of all places."""
+    union = 0
+    for place in places:
+        union |= place.mask
+    return union
+
+
+def survey_fleet(
+    layout: Layout, ships: int, water: int, places: Iterable[Placement]
+) -> tuple[list[Placement], list[Placement]]:
+    """Return the complete ships, and the places for those that are left. Raises Contradiction."""
+    complete, possible = _split_places(layout, ships, water, places)
+    left = Counter(layout.board.fleet)
+    for place in complete:
+        left[place.length] -= 1
+        if left[place.length] < 0:
+            raise Contradiction("surplus", number=place.length, mask=place.mask)
+    possible = [place for place in possible if left[place.length]]
+    room = Counter(place.length for place in possible)
+    for length, number in left.items():
+        if room[length] < number:
+            raise Contradiction("room", number=length)
+    if uncovered := ships & ~mask_places(complete) & ~mask_places(possible):
+        raise Contradiction("uncovered", str(layout.squares(uncovered)[0]), mask=uncovered)
+    return complete, possible
+
+
+def _split_places(
+    layout: Layout, ships: int, water: int, places: Iterable[Placement]
+) -> tuple[list[Placement], list[Placement]]:
+    """Return the places of complete ships, and those where a ship can still be."""
+    no_limit = layout.width * layout.height
+    free_in = [
+        no_limit if line.total is None else line.total - (ships & line.mask).bit_count() for line in layout.lines
+    ]
+    complete, possible = list[Placement](), list[Placement]()
+    for place in places:
+        if place.mask & water or place.halo & ships:
+            continue
+        new = place.mask & ~ships
+        if not (new or place.halo & ~water):
+            complete.append(place)
+        elif new.bit_count() <= free_in[place.line]:
+            possible.append(place)
+    return complete, possible
+
 
 PROGRESS_MASK = 15  # report progress every 16 ships: a few milliseconds
 
@@ -27,10 +248,6 @@ Tick = Callable[[], object]  # called now and then. An exception that it raises 
 
 def ignore_progress() -> None:
     """Do nothing, for a search that reports no progress."""
-
-
-class SearchLimitReached(Exception):
-    """The search tried more ships than it may."""
 
 
 class FleetSearch:
@@ -55,7 +272,7 @@ class FleetSearch:
             yield position
             return
         known = [*complete, *places]
-        if pending := ships & ~union_masks(complete):
+        if pending := ships & ~mask_places(complete):
             # A solution has exactly one ship on this square.
             for place in _fewest_over(pending, places):
                 self._count_node()
@@ -79,9 +296,9 @@ class FleetSearch:
             raise SearchLimitReached
 
 
-def _fewest_over(pending: int, places: Sequence[Place]) -> list[Place]:
+def _fewest_over(pending: int, places: Sequence[Placement]) -> list[Placement]:
     """Return the places over the square of `pending` that has the fewest."""
-    choices: list[list[Place]] = []
+    choices: list[list[Placement]] = []
     while pending:
         lowest = pending & -pending
         choices.append([place for place in places if place.mask & lowest])

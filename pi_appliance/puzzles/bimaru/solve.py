@@ -1,17 +1,31 @@
-"""Solve a Bimaru puzzle: its solutions, whether there is only one, and its difficulty."""
+"""Solve Bimaru puzzles, rate their difficulty, and generate them.
 
-from collections.abc import Iterator
+A generated puzzle is a random fleet, its totals, and given squares until it has one solution.
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
+from random import Random
 
-from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, Table, pluralize
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, pluralize
+from pi_appliance.puzzles.battleship.fleet import Solution, Square, format_fleet, place_at_random
 from pi_appliance.puzzles.bimaru import techniques
-from pi_appliance.puzzles.bimaru.board import Board, Solution
+from pi_appliance.puzzles.bimaru.board import BOARDS, Board, Mark, draw_pieces, new_shape, notate, order_fleet, set_mark
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import draw_contradiction
-from pi_appliance.puzzles.bimaru.search import FleetSearch, SearchLimitReached
-from pi_appliance.puzzles.deductions import find_contradiction
-from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
+from pi_appliance.puzzles.bimaru.search import FleetSearch, Layout, find_two
+from pi_appliance.puzzles.deductions import (
+    LEVELS,
+    SearchLimitReached,
+    find_first_two,
+    prove_unsolvable,
+    rate_unique,
+    verdict,
+)
+from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime, partial_result
 
 SEARCH_MEMORY = 10_000_000  # bytes at most, measured on 15x15 squares
 AUTO_COUNT_LIMIT = 1_000  # solutions counted without being asked: half a second
@@ -27,12 +41,47 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     (1, 'A1-A2 C3')
     """
     board = parse(board) if isinstance(board, str) else board
-    solver = _BoardSolver(board, runtime)
-    try:
-        return solver.solve(mode)
-    except Interrupted as interrupted:
-        interrupted.partial_result = solver.known
-        raise
+    search = FleetSearch(
+        board, lambda: runtime.report_progress(None, f"{pluralize(search.nodes_searched, 'ship')} tried")
+    )
+    solutions = search.find_solutions()
+    found = find_first_two(solutions)
+    details: Details = {"givens": len(board.givens), "verdict": verdict(found)}
+    answer: Answer[Solution] = Answer(nodes_searched=lambda: search.nodes_searched, details=details)
+    if not found:
+        grid = techniques.SolvingGrid(board)
+        draw, tried = partial(draw_contradiction, grid), pluralize(search.nodes_searched, "ship")
+        return prove_unsolvable(answer, techniques.iter_deductions(grid), draw, tried, runtime)
+    if len(found) == 1:
+        redundant = map(str, techniques.redundant_givens(board, runtime))
+        answer = rate_unique(answer, "givens", redundant, lambda: techniques.rate_difficulty(board, runtime, found[0]))
+    elif mode is not SolveMode.FIRST:
+        answer = _count(answer, board, mode, runtime)
+    if mode is SolveMode.COUNT:
+        return answer
+    listed = chain(found, solutions)
+    return replace(answer, solutions=islice(listed, 1) if mode is SolveMode.FIRST else listed)
+
+
+def _count(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+    """Count the solutions by a search of its own: they are listed later, by the first one."""
+    limit = board.count_to if mode is SolveMode.COUNT else min(AUTO_COUNT_LIMIT, board.count_to or AUTO_COUNT_LIMIT)
+    count, first = 0, answer.nodes_searched
+
+    def describe() -> str:
+        return f"{pluralize(count, 'solution')} counted, and there may be more"
+
+    def tick() -> None:
+        runtime.report_progress(None, f"{pluralize(search.nodes_searched, 'ship')} tried, {describe()}")
+
+    search = FleetSearch(board, tick)
+    with partial_result(describe):
+        for _ in islice(search.find_solutions(), None if limit is None else limit + 1):
+            count += 1
+    answer = replace(answer, nodes_searched=lambda: max(first(), search.nodes_searched))
+    if limit is None or count <= limit:
+        return replace(answer, count=count)
+    return replace(answer, details={**answer.details, "solutions_at_least": limit})
 
 
 def foretell(_board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
@@ -40,76 +89,111 @@ def foretell(_board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) 
     return Footprint(memory=SEARCH_MEMORY, saves=False)
 
 
-class _BoardSolver:
-    """The search of one board. An interruption reports the solutions found until then."""
+MAX_TRIES = 100  # puzzles; one in a few has the level that is asked for
+SEARCH_LIMIT = 3_000  # ships tried until another square is given: 0.2 s; a puzzle of 10x10 needs less than 100
 
-    def __init__(self, board: Board, runtime: SearchRuntime) -> None:
-        self.board, self.runtime = board, runtime
-        self.known = "no solution is found yet"
-        self.search = FleetSearch(board, self._tick)
 
-    def solve(self, mode: SolveMode) -> Answer[Solution]:
-        solutions = self.search.find_solutions()
-        found = list(islice(self._watch(solutions), 2))
-        details: Details = {"givens": len(self.board.givens), "verdict": ("none", "unique", "several")[len(found)]}
-        first_search = self.search
-        answer: Answer[Solution] = Answer(
-            nodes_searched=lambda: max(first_search.nodes_searched, self.search.nodes_searched), details=details
-        )
-        if not found:
-            return self._prove_unsolvable(answer)
-        if len(found) == 1:
-            self.known = "it has one solution, and no other"
-            answer = self._rate(answer, found[0])
-        elif mode is not SolveMode.FIRST:
-            answer = self._count(answer, mode)
-        if mode is SolveMode.COUNT:
-            return answer
-        listed = chain(found, solutions)
-        return replace(answer, solutions=islice(listed, 1) if mode is SolveMode.FIRST else listed)
+def generate(
+    seed: int | str, board: Board | str = BOARDS["magazine"], runtime: SearchRuntime = SERIAL
+) -> GeneratedBoard[Board]:
+    """Generate a puzzle with one solution. Raises Interrupted, Refused.
 
-    def _watch(self, solutions: Iterator[Solution]) -> Iterator[Solution]:
-        for solution in solutions:
-            self.known = "one solution is found, perhaps there are more"
-            yield solution
+    Its size and fleet are those of `board`, or of its rules for new puzzles. No given square is
+    redundant: without it, the puzzle would have another solution, or be harder than its level. In
+    large grids, where that takes too long to prove, some may be.
+    """
+    board = parse(board) if isinstance(board, str) else board
+    rng = Random(seed)  # noqa: S311 - a game
+    (width, height), fleet = new_shape(board)
+    places = Layout(_draw_open_board((), width, height, fleet)).places
+    for attempt in range(1, MAX_TRIES + 1):
 
-    def _tick(self) -> None:
-        self.runtime.report_progress(None, f"{pluralize(self.search.nodes_searched, 'ship')} tried, {self.known}")
+        def report(note: str, attempt: int = attempt) -> None:
+            runtime.report_progress(None, f"puzzle {attempt}: {note}")
 
-    def _prove_unsolvable(self, answer: Answer[Solution]) -> Answer[Solution]:
-        self.known = "it has no solution"
-        grid = techniques.SolvingGrid(self.board)
-        if contradiction := find_contradiction(techniques.iter_deductions(grid), self.runtime):
-            pictures = {"contradiction": draw_contradiction(grid, contradiction)}
-            reason = f"without any guess it follows that {contradiction.text}"
-            return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason, pictures=pictures)
-        reason = f"everything was tried, with {pluralize(self.search.nodes_searched, 'ship')}"
-        return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=reason)
+        solution = order_fleet(place.ship for place in place_at_random(fleet, places, rng, report))
+        marks = {square: piece for ship in solution for square, piece in draw_pieces(ship)}
+        puzzle = _hide_totals(_draw_open_board(marks, width, height, fleet), board.new_unknown_totals, rng)
+        puzzle = _add_givens(puzzle, marks, rng, report)
+        puzzle = _make_easier(puzzle, marks, board.difficulty, runtime)
+        puzzle = _remove_givens(puzzle, board.difficulty, rng, runtime, report)
+        rating = techniques.rate_difficulty(puzzle, runtime, solution)
+        if board.difficulty in ("", rating.level):
+            details: Details = {
+                "givens": len(puzzle.givens),
+                "difficulty": rating.level,
+                "hardest_step": rating.technique,
+                "tries": attempt,
+                "solution": notate(puzzle, solution),
+            }
+            return GeneratedBoard(replace(puzzle, count_to=board.count_to), details)
+    wanted = f"{board.difficulty} puzzle of {width}x{height} with {format_fleet(fleet)}"
+    raise Refused(f"no {wanted} was found in {MAX_TRIES} tries; ask for another level, size, fleet or seed")
 
-    def _rate(self, answer: Answer[Solution], solution: Solution) -> Answer[Solution]:
-        redundant: list[str] = []
-        minimal, more = "yes", ""
+
+def _draw_open_board(squares: Collection[Square], width: int, height: int, fleet: tuple[int, ...]) -> Board:
+    """Return a board without given squares whose totals count `squares`."""
+    return Board(
+        rows=(Mark.UNKNOWN * width,) * height,
+        row_totals=tuple(sum(square.y == y for square in squares) for y in range(height)),
+        column_totals=tuple(sum(square.x == x for square in squares) for x in range(width)),
+        fleet=fleet,
+    )
+
+
+def _hide_totals(puzzle: Board, number: int, rng: Random) -> Board:
+    hidden = set(rng.sample(range(puzzle.height + puzzle.width), number))
+    rows = tuple(None if at in hidden else total for at, total in enumerate(puzzle.row_totals))
+    columns = tuple(None if at in hidden else total for at, total in enumerate(puzzle.column_totals, puzzle.height))
+    return replace(puzzle, row_totals=rows, column_totals=columns)
+
+
+def _add_givens(puzzle: Board, marks: Mapping[Square, str], rng: Random, report: Callable[[str], None]) -> Board:
+    """Show random squares in which two solutions differ, until there is one solution."""
+    while True:
         try:
-            redundant.extend(map(str, techniques.redundant_givens(self.board, self.runtime)))
-        except SearchLimitReached:
-            minimal, more = "not known", " and perhaps more"
-        rating = techniques.rate_difficulty(self.board, self.runtime, solution)
-        details: Details = {**answer.details, "minimal": "no" if redundant else minimal}
-        if redundant:
-            details["redundant_givens"] = " ".join(redundant) + more
-        details |= {"difficulty": rating.level, "hardest_step": rating.technique}
-        table = Table("Steps as a person goes", ("technique", "times"), tuple(rating.steps.items()))
-        return replace(answer, count=1, details=details, tables=[table])
+            found = find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)
+        except SearchLimitReached:  # a ship square makes the search easier
+            choices = {square for square in puzzle.find_marks(Mark.UNKNOWN) if square in marks}
+        else:
+            if len(found) < 2:
+                return puzzle
+            one, other = ({square for ship in solution for square in ship.squares} for solution in found)
+            choices = one ^ other
+        square = rng.choice(sorted(choices))
+        puzzle = set_mark(puzzle, square, marks.get(square, Mark.WATER))
+        report(f"{len(puzzle.givens)} squares given")
 
-    def _count(self, answer: Answer[Solution], mode: SolveMode) -> Answer[Solution]:
-        limit = self.board.count_to
-        if mode is not SolveMode.COUNT:
-            limit = min(AUTO_COUNT_LIMIT, limit or AUTO_COUNT_LIMIT)
-        # The solutions are listed later, by the search that found the first two.
-        self.search, count = FleetSearch(self.board, self._tick), 0
-        for _ in islice(self.search.find_solutions(), None if limit is None else limit + 1):
-            count += 1
-            self.known = f"{pluralize(count, 'solution')} counted, and there may be more"
-        if limit is None or count <= limit:
-            return replace(answer, count=count)
-        return replace(answer, details={**answer.details, "solutions_at_least": limit})
+
+def _make_easier(puzzle: Board, marks: Mapping[Square, str], level: str, runtime: SearchRuntime) -> Board:
+    """Show a square wherever a person would need a technique above `level`."""
+    if level not in LEVELS[:-1]:
+        return puzzle
+    while open_square := techniques.find_hard_square(puzzle, level, runtime):
+        puzzle = set_mark(puzzle, open_square, marks.get(open_square, Mark.WATER))
+    return puzzle
+
+
+def _remove_givens(
+    puzzle: Board, level: str, rng: Random, runtime: SearchRuntime, report: Callable[[str], None]
+) -> Board:
+    """Remove the given squares without which the puzzle keeps its one solution and its level."""
+    givens = list(puzzle.givens)
+    rng.shuffle(givens)
+    for number, square in enumerate(givens, 1):
+        report(f"{number} of {len(givens)} given squares examined")
+        fewer = set_mark(puzzle, square, Mark.UNKNOWN)
+        # A puzzle that needs no guess has one solution.
+        if level in LEVELS[:-1]:
+            is_accepted = techniques.find_hard_square(fewer, level, runtime) is None
+        else:
+            is_accepted = _is_surely_unique(fewer, report)
+        puzzle = fewer if is_accepted else puzzle
+    return puzzle
+
+
+def _is_surely_unique(puzzle: Board, report: Callable[[str], None]) -> bool:
+    try:
+        return len(find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)) == 1
+    except SearchLimitReached:
+        return False

@@ -7,34 +7,21 @@ from functools import partial
 from itertools import combinations
 from math import comb
 
-from pi_appliance.puzzles.battleship.board import Ship, Square
-from pi_appliance.puzzles.bimaru.board import (
-    BOTTOM,
-    LEFT,
-    MIDDLE,
-    PIECES,
-    RIGHT,
-    SINGLE,
-    TOP,
-    UNKNOWN,
-    Board,
-    Solution,
-    set_mark,
-)
+from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square
+from pi_appliance.puzzles.bimaru.board import PIECES, Board, Mark, set_mark
 from pi_appliance.puzzles.bimaru.parse import parse
-from pi_appliance.puzzles.bimaru.position import (
+from pi_appliance.puzzles.bimaru.search import (
     Contradiction,
     Layout,
     Line,
-    Place,
     Position,
+    find_two,
     iterate_bits,
+    mask_places,
     narrow,
     survey_fleet,
-    union_masks,
 )
-from pi_appliance.puzzles.bimaru.search import find_two
-from pi_appliance.puzzles.deductions import CONTRADICTION, LEVELS, Difficulty, rate_steps
+from pi_appliance.puzzles.deductions import CONTRADICTION, LEVELS, Difficulty, describe_next, join_names, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 TECHNIQUES = {
@@ -65,7 +52,7 @@ class SolvingGrid:
     def __init__(self, board: Board) -> None:
         self.layout = Layout(board)
         self.ships, self.water = self.layout.given_ships, self.layout.given_water
-        self._complete, self._possible = list[Place](), list[Place]()
+        self._complete, self._possible = list[Placement](), list[Placement]()
 
     @property
     def open(self) -> int:
@@ -134,18 +121,18 @@ class SolvingGrid:
 
     def _given_pieces(self) -> Iterator[Deduction]:
         for x, y in self.layout.board.find_marks(PIECES):
-            piece, bit = self.layout.board.rows[y][x], 1 << self.layout.number(Square(x, y))
+            piece, bit = Mark(self.layout.board.rows[y][x]), 1 << self.layout.number(Square(x, y))
             around = (self.layout.sides_of(bit) | self.layout.corners_of(bit)) & ~bit
-            if piece == MIDDLE:
+            if piece == Mark.MIDDLE:
                 yield from self._middle_piece(Square(x, y), bit)
-            elif piece == SINGLE:
+            elif piece == Mark.SINGLE:
                 text = f"{Square(x, y)} is a ship of 1, so the squares around it are water"
                 yield Deduction("given piece", text, water=around, reason=bit)
             else:
-                right, down = {LEFT: (1, 0), RIGHT: (-1, 0), TOP: (0, 1), BOTTOM: (0, -1)}[piece]
+                right, down = {Mark.LEFT: (1, 0), Mark.RIGHT: (-1, 0), Mark.TOP: (0, 1), Mark.BOTTOM: (0, -1)}[piece]
                 ahead = 1 << self.layout.number(Square(x + right, y + down))
                 beside = self.layout.corners_of(bit) | self.layout.sides_of(bit) & ~ahead
-                end = {LEFT: "left", RIGHT: "right", TOP: "upper", BOTTOM: "lower"}[piece]
+                end = {Mark.LEFT: "left", Mark.RIGHT: "right", Mark.TOP: "upper", Mark.BOTTOM: "lower"}[piece]
                 text = f"{Square(x, y)} is the {end} end of a ship: it goes on at {self._names(ahead)}, and the"
                 text += " other squares around it are water"
                 yield Deduction("given piece", text, ahead, beside, bit)
@@ -180,7 +167,7 @@ class SolvingGrid:
 
     def _open_runs(self) -> Iterator[int]:
         """Yield the runs of ship squares that are not a complete ship."""
-        yield from self.layout.find_runs(self.ships & ~union_masks(self._complete))
+        yield from self.layout.find_runs(self.ships & ~mask_places(self._complete))
 
     def _common_squares(self) -> Iterator[Deduction]:
         for run in self._open_runs():
@@ -191,7 +178,7 @@ class SolvingGrid:
                 text = f"{fitting} {self._names(run)}" + self._consequences(ships, water, several=len(places) > 1)
                 yield Deduction("common squares", text, ships, water, run)
 
-    def _intersect(self, places: Sequence[Place]) -> tuple[int, int]:
+    def _intersect(self, places: Sequence[Placement]) -> tuple[int, int]:
         """Return the open squares that are ship with each of `places`, and those that are water."""
         ships = water = self.open
         for place in places:
@@ -210,13 +197,13 @@ class SolvingGrid:
         for length in sorted(left, reverse=True):
             places = [place for place in self._possible if place.length == length]
             if len(places) == left[length]:
-                names = _join_names([str(place.ship) for place in places])
+                names = join_names([str(place.ship) for place in places])
                 halo = 0
                 for place in places:
                     halo |= place.halo
                 ships = f"the ship of {length} fits" if len(places) == 1 else f"the ships of {length} that are left fit"
                 text = f"{ships} only on {names}"
-                yield Deduction("last place", text, union_masks(places), halo & self.open, 0)
+                yield Deduction("last place", text, mask_places(places), halo & self.open, 0)
             elif left[length] == 1:
                 common, water = self._intersect(places)
                 if common or water:
@@ -225,7 +212,7 @@ class SolvingGrid:
                     yield Deduction("last place", text, common, water, 0)
 
     def _squares_without_room(self) -> Iterator[Deduction]:
-        dead = self.open & ~union_masks(self._possible)
+        dead = self.open & ~mask_places(self._possible)
         if dead:
             left = Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
             ships = f"none of the ships that are left ({', '.join(map(str, sorted(left.elements(), reverse=True)))})"
@@ -260,7 +247,7 @@ class SolvingGrid:
         """Yield the ways to place the missing ship squares of a line that its ships allow."""
         mask, places = self.layout.lines[at].mask, [*self._possible, *self._complete]
         along = {place.mask for place in places if place.line == at and place.length > 1}
-        crossing = union_masks(place for place in places if place.line != at or place.length == 1)
+        crossing = mask_places(place for place in places if place.line != at or place.length == 1)
         left = Counter(self.layout.board.fleet)
         for squares in combinations(iterate_bits(free), missing):
             added = sum(1 << square for square in squares)
@@ -295,7 +282,7 @@ class SolvingGrid:
             squares = self.layout.squares(run)
             whole = Ship(squares[0], squares[-1])
             names += [str(whole)] if len(whole.squares) == len(squares) else map(str, squares)
-        return _join_names(names)
+        return join_names(names)
 
 
 def _line_name(line: Line) -> str:
@@ -308,10 +295,6 @@ def _are_ships(mask: int) -> str:
 
 def _are_water(mask: int) -> str:
     return "are water" if mask.bit_count() > 1 else "is water"
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def iter_deductions(grid: SolvingGrid, solution: Solution = ()) -> Iterator[Deduction]:
@@ -342,21 +325,10 @@ def _make_guess(grid: SolvingGrid, solution: Solution) -> Deduction:
     return Deduction("guess", f"a guess: {name} is water", water=bit)
 
 
-def describe_deduction(deduction: Deduction) -> str:
-    """Return the technique and the text of a deduction; the text of a guess names it already."""
-    return deduction.text if deduction.technique == "guess" else f"{deduction.technique}: {deduction.text}"
-
-
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next step as text."""
     board = parse(board) if isinstance(board, str) else board
-    runtime.report_progress(None, "looking for the next step")
-    deduction = next(iter_deductions(SolvingGrid(board)), None)
-    if deduction is None:
-        return "all squares are known"
-    if deduction.technique == CONTRADICTION:
-        return f"there is no solution: {deduction.text}"
-    return describe_deduction(deduction)
+    return describe_next(iter_deductions(SolvingGrid(board)), runtime, "all squares are known")
 
 
 def rate_difficulty(board: Board, runtime: SearchRuntime, solution: Solution = ()) -> Difficulty:
@@ -384,5 +356,5 @@ def redundant_givens(board: Board, runtime: SearchRuntime) -> Iterator[Square]:
     for done, square in enumerate(givens):
         tick = partial(runtime.report_progress, None, f"is given square {done + 1} of {len(givens)} needed?")
         tick()
-        if len(find_two(set_mark(board, square, UNKNOWN), tick, REDUNDANCY_LIMIT)) == 1:
+        if len(find_two(set_mark(board, square, Mark.UNKNOWN), tick, REDUNDANCY_LIMIT)) == 1:
             yield square

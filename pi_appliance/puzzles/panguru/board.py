@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, InvalidOption, Problem
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.rendering import parse_error
 
 HOME, HOLE = "W", "-"  # the plate where the hole must end, and the hole
@@ -149,11 +149,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
         except ValueError as error:
             raise InvalidOption(f"moves: {error}") from None
     number = rules.get("random", str(board.random_boards))
-    if not re.fullmatch("[0-9]{1,6}", number.strip()) or int(number) > MAX_RANDOM_BOARDS:
-        raise InvalidOption(
-            f"random: {number!r} is not a valid number of boards; write a number from 0 to {MAX_RANDOM_BOARDS}"
-        )
-    return replace(board, random_boards=int(number))
+    return replace(board, random_boards=parse_number("random", number, 0, MAX_RANDOM_BOARDS))
 
 
 def describe(board: Board) -> str:

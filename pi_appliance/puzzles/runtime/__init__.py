@@ -182,6 +182,16 @@ def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iter
             report()
 
 
+@contextlib.contextmanager
+def partial_result(describe: Callable[[], str]) -> Iterator[None]:
+    """Describe the partial result if the block is interrupted, and nothing within it did."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        interrupted.partial_result = interrupted.partial_result or describe()
+        raise
+
+
 _MAGIC = b"pi-state"
 _HEADER = struct.Struct("<8sII")  # magic, CRC-32 of all that follows and the name, length of the JSON
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, InvalidOption, Problem
-from pi_appliance.puzzles import Rule, Step, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Step, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.rendering import svg_document
 
 PIECES = "KQRBNP"
@@ -90,16 +90,10 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
         pawns=rules.get("pawns", board.pawns),
         king=rules.get("king", board.king),
         search=rules.get("search", board.search),
-        capture_limit=_parse_number("captures-each", limit, MAX_CAPTURE_LIMIT),
-        generated_pieces=_parse_number("pieces", pieces, MAX_SIDE * MAX_SIDE),
+        capture_limit=parse_number("captures-each", limit, 0, MAX_CAPTURE_LIMIT),
+        generated_pieces=parse_number("pieces", pieces, 0, MAX_SIDE * MAX_SIDE),
         generated_size=_parse_size(rules["size"]) if "size" in rules else board.generated_size,
     )
-
-
-def _parse_number(name: str, value: str, most: int) -> int:
-    if not re.fullmatch("[0-9]{1,3}", value.strip()) or int(value) > most:
-        raise InvalidOption(f"{name}: {value!r} is not a valid number; write a number from 0 to {most}")
-    return int(value)
 
 
 def _parse_size(value: str) -> tuple[int, int] | None:

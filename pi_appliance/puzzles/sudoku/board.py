@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, InvalidOption, Problem
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.deductions import LEVELS
 from pi_appliance.puzzles.rendering import listing_parser, parse_error
 
@@ -22,7 +22,6 @@ RULES: Mapping[str, Rule] = {
     "difficulty": Rule("level of a new grid; default: any level", choices=LEVELS),
     "clues": Rule("number of clues of a new grid, such as 30; default: no redundant clue is left"),
 }
-_MAX_NUMBER_DIGITS = 20
 
 
 class Solution(NamedTuple):
@@ -120,25 +119,15 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
     rules = check_rules("sudoku", RULES, rules)
     if clues := rules.get("clues"):
-        board = replace(board, clues=_parse_number(clues, "clues", board.size**2))
+        board = replace(board, clues=parse_number("clues", clues, 1, board.size**2))
         if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
             message = f"clues: no sudoku of {pluralize(board.clues, 'clue')} has only one solution"
             raise InvalidOption(f"{message}; write {MIN_CLUES} or more")
     elif clues == "":
         board = replace(board, clues=None)
     if limit := rules.get("count-to"):
-        board = replace(board, count_to=None if limit == "all" else _parse_number(limit, "count-to", None))
+        board = replace(board, count_to=None if limit == "all" else parse_number("count-to", limit, 1))
     return replace(board, difficulty=rules.get("difficulty", board.difficulty))
-
-
-def _parse_number(text: str, rule: str, maximum: int | None) -> int:
-    digits = text.replace(",", "").replace("_", "")
-    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_NUMBER_DIGITS:
-        number = int(digits)
-        if 1 <= number <= (maximum or number):
-            return number
-    limits = f"from 1 to {maximum}" if maximum else "from 1 on"
-    raise InvalidOption(f"{rule}: {text!r} is not a number {limits}; write one, such as 30")
 
 
 def draw_grid(grid: str, size: int) -> str:

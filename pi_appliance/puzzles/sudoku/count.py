@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.runtime import Buffer, Checkpoint, Interrupted, SearchRuntime, find_solutions
+from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime, find_solutions, partial_result
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -68,12 +68,9 @@ def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRunt
         return count_parallel(grid, limit, runtime)
     search = SatSearch(grid, size, runtime)
     count = 0
-    try:
+    with partial_result(lambda: f"{pluralize(count, 'solution')} counted, and there may be more"):
         for count, _ in enumerate(islice(search.solutions(), limit), 1):
             runtime.report_progress(None, f"{pluralize(count, 'solution')} so far")
-    except Interrupted as interrupted:
-        interrupted.partial_result = f"{pluralize(count, 'solution')} counted, and there may be more"
-        raise
     return SolutionCount(count, limit is None or count < limit, search.guesses())
 
 

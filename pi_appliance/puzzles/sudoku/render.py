@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pi_appliance.puzzles import Grid, Step, pluralize, rendering
-from pi_appliance.puzzles.deductions import CONTRADICTION
+from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
-from pi_appliance.puzzles.sudoku.techniques import CandidateGrid, Deduction, describe_deduction, iter_deductions
+from pi_appliance.puzzles.sudoku.techniques import CandidateGrid, Deduction, iter_deductions
 
 MARGIN = 6
 MAX_SHOWN = 9  # grids of a board with many
@@ -107,7 +107,7 @@ def as_grid(board: Board, solution: Solution) -> Grid | None:
     )
 
 
-def draw_contradiction(grid: str, deduction: Deduction, candidates: CandidateGrid) -> str:
+def draw_contradiction(grid: str, candidates: CandidateGrid, deduction: Deduction) -> str:
     """Draw a contradiction, with the candidates at that time."""
     solved = "".join(
         EMPTY if cell in candidates.unsolved or not bits else SYMBOLS[bits.bit_length() - 1]

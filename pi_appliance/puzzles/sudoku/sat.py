@@ -8,16 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pi_appliance.errors import Refused
+from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, grid_layout
 
 PROGRESS_INTERVAL = 20_000  # clauses between progress reports; the largest grid has a million
 CONFLICT_BUDGET, PROPAGATION_BUDGET = 100, 50_000  # between progress reports: at most 0.1 s
 MISSING_LIBRARY = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
-
-
-class SatLimitReached(Exception):
-    """A query needed more propagations than allowed."""
 
 
 class SatSearch:
@@ -39,7 +36,7 @@ class SatSearch:
             yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
-        """Return a solution, or None; `clues` hold for this query only. Raises SatLimitReached.
+        """Return a solution, or None; `clues` hold for this query only. Raises SearchLimitReached.
 
         `effort` limits the propagations since the creation of the solver, over all queries.
         """
@@ -51,7 +48,7 @@ class SatSearch:
             satisfiable = self._solver.solve_limited(assumptions=assumptions)
             if satisfiable is not None:
                 return self._read_model() if satisfiable else None
-        raise SatLimitReached
+        raise SearchLimitReached
 
     def forbid(self, solution: str) -> None:
         """Exclude a solution from all later queries."""

@@ -4,13 +4,14 @@ A generated grid is a random full one, from which clues are removed while it sta
 of a file are solved on all cores; an interrupted run is resumed.
 """
 
-import random
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import nlargest
 from itertools import chain, islice
+from random import Random
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import (
@@ -24,8 +25,15 @@ from pi_appliance.puzzles import (
     kernel_mode,
     pluralize,
 )
-from pi_appliance.puzzles.deductions import LEVELS, find_contradiction
-from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime
+from pi_appliance.puzzles.deductions import (
+    LEVELS,
+    SearchLimitReached,
+    find_first_two,
+    prove_unsolvable,
+    rate_unique,
+    verdict,
+)
+from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.board import (
     BOARDS,
@@ -40,7 +48,7 @@ from pi_appliance.puzzles.sudoku.board import (
 )
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions, is_unique
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
-from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
+from pi_appliance.puzzles.sudoku.sat import SatSearch
 
 MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
 LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
@@ -56,7 +64,7 @@ def generate(
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
     """
     board = parse(board) if isinstance(board, str) else board
-    rng = random.Random(seed)  # noqa: S311 - a game
+    rng = Random(seed)  # noqa: S311 - a game
     max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
     for attempt in range(1, max_tries + 1):
         solution = _full_grid(board.size, rng)
@@ -83,11 +91,11 @@ def generate(
 def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
     try:
         return "no" if any(True for _ in techniques.redundant_clues(grid, size, solution, runtime)) else "yes"
-    except SatLimitReached:
+    except SearchLimitReached:
         return "not known"
 
 
-def _full_grid(size: int, rng: random.Random) -> str:
+def _full_grid(size: int, rng: Random) -> str:
     """Return a full grid: three random boxes of 9x9 solved further, else a shuffled pattern."""
     if size != 9:
         return _shuffled_pattern(size, rng)
@@ -102,7 +110,7 @@ def _full_grid(size: int, rng: random.Random) -> str:
     return next(BandSearch("".join(symbols), SERIAL).solutions(), "") or _full_grid(size, rng)
 
 
-def _shuffled_pattern(size: int, rng: random.Random) -> str:
+def _shuffled_pattern(size: int, rng: Random) -> str:
     width, height = BOXES[size]
     rows, columns = _shuffle_groups(size, height, rng), _shuffle_groups(size, width, rng)
     symbols = rng.sample(SYMBOLS[:size], size)
@@ -111,13 +119,13 @@ def _shuffled_pattern(size: int, rng: random.Random) -> str:
     )
 
 
-def _shuffle_groups(size: int, step: int, rng: random.Random) -> list[int]:
+def _shuffle_groups(size: int, step: int, rng: Random) -> list[int]:
     """Return the numbers below `size`, shuffled so that each group of `step` stays together."""
     groups = rng.sample(range(size // step), size // step)
     return [group * step + at for group in groups for at in rng.sample(range(step), step)]
 
 
-def _remove_clues(board: Board, solution: str, rng: random.Random, runtime: SearchRuntime, attempt: int) -> str:
+def _remove_clues(board: Board, solution: str, rng: Random, runtime: SearchRuntime, attempt: int) -> str:
     accepts = _acceptance_test(board, solution, runtime)
     grid = solution
     order = list(range(len(solution)))
@@ -147,7 +155,7 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Ac
         clues = ((cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY)
         try:
             return search.solve(clues, techniques.SAT_EFFORT) is None
-        except SatLimitReached:  # keep the clue
+        except SearchLimitReached:  # keep the clue
             return False
 
     return is_unique_by_sat
@@ -174,67 +182,37 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     details: Details = {"clues": count_clues(grid)}
     if conflict := techniques.find_conflict(grid, size):
         details["verdict"] = "none"
-        pictures = {"contradiction": draw_contradiction(grid, conflict, techniques.CandidateGrid(grid, size))}
+        pictures = {"contradiction": draw_contradiction(grid, techniques.CandidateGrid(grid, size), conflict)}
         reason = f"two clues contradict each other: {conflict.text}"
         return Answer(count=0, proof=Proof.CONTRADICTION, reason=reason, details=details, pictures=pictures)
     search = BandSearch(grid, runtime) if size == 9 else SatSearch(grid, size, runtime)
     details["kernel"] = kernel_mode(kernel) if size == 9 else "sat"
     answer: Answer[Solution] = Answer(nodes_searched=search.guesses, details=details)
-    solutions, first_two = search.solutions(), list[str]()
-    try:
-        first_two.extend(islice(solutions, 2))
-    except Interrupted as interrupted:
-        found = "one solution is found, perhaps there are more" if first_two else "no solution is found yet"
-        interrupted.partial_result = found
-        raise
-    if first_two and board.known_solutions:
-        details["solution_in_file"] = "right" if board.known_solutions[0] == first_two[0] else "wrong"
-    details["verdict"] = ("none", "unique", "several")[len(first_two)]
-    if not first_two:
-        return _prove_unsolvable(answer, grid, size, runtime)
-    if len(first_two) == 1:
-        answer = _rate_unique(answer, board, first_two[0], runtime)
-        return answer if mode is SolveMode.COUNT else replace(answer, solutions=iter([Solution(1, first_two[0])]))
-    details["guesses_needed"] = search.guesses()
-    listed = (Solution(1, solution) for solution in chain(first_two, solutions))
-    if mode is SolveMode.FIRST:
-        return replace(answer, solutions=islice(listed, 1))
-    answer = _count_several(answer, board, mode, runtime)
-    return answer if mode is SolveMode.COUNT else replace(answer, solutions=listed)
-
-
-def _prove_unsolvable(answer: Answer[Solution], grid: str, size: int, runtime: SearchRuntime) -> Answer[Solution]:
-    candidates = techniques.CandidateGrid(grid, size)
-    if contradiction := find_contradiction(techniques.iter_deductions(candidates), runtime):
-        reason = f"without any guess it follows that {contradiction.text}"
-        pictures = {"contradiction": draw_contradiction(grid, contradiction, candidates)}
-        return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason, pictures=pictures)
-    guesses = answer.nodes_searched()
-    reason = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
-    return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=reason)
-
-
-def _rate_unique(answer: Answer[Solution], board: Board, solution: str, runtime: SearchRuntime) -> Answer[Solution]:
-    grid, size = board.grids[0], board.size
-    redundant: list[str] = []
-    minimal, more = "yes", ""
-    try:
-        try:
-            redundant.extend(
-                cell_name(cell, size) for cell in techniques.redundant_clues(grid, size, solution, runtime)
-            )
-        except SatLimitReached:
-            minimal, more = "not known", " and perhaps more"
-        rating = techniques.rate_difficulty(grid, size, runtime, solution)
-    except Interrupted as interrupted:
-        interrupted.partial_result = "it has one solution, and no other"
-        raise
-    details: Details = {**answer.details, "minimal": "no" if redundant else minimal}
-    if redundant:
-        details["redundant_clues"] = " ".join(redundant) + more
-    details |= {"difficulty": rating.level, "hardest_step": rating.technique}
-    table = Table("Steps as a person goes", ("technique", "times"), tuple(rating.steps.items()))
-    return replace(answer, count=1, details=details, tables=[table])
+    solutions = search.solutions()
+    found = find_first_two(solutions)
+    if found and board.known_solutions:
+        details["solution_in_file"] = "right" if board.known_solutions[0] == found[0] else "wrong"
+    details["verdict"] = verdict(found)
+    if not found:
+        candidates, guesses = techniques.CandidateGrid(grid, size), search.guesses()
+        tried = f"{guesses:,} guess{'es' * (guesses != 1)}"
+        draw = partial(draw_contradiction, grid, candidates)
+        return prove_unsolvable(answer, techniques.iter_deductions(candidates), draw, tried, runtime)
+    if len(found) == 1:
+        cells = techniques.redundant_clues(grid, size, found[0], runtime)
+        redundant = (cell_name(cell, size) for cell in cells)
+        answer = rate_unique(
+            answer, "clues", redundant, lambda: techniques.rate_difficulty(grid, size, runtime, found[0])
+        )
+    else:
+        details["guesses_needed"] = search.guesses()
+        if mode is not SolveMode.FIRST:
+            answer = _count_several(answer, board, mode, runtime)
+    if mode is SolveMode.COUNT:
+        return answer
+    # Without another solution, the search is not asked again: by SAT, that would take long.
+    listed = (Solution(1, solution) for solution in chain(found, solutions if len(found) > 1 else ()))
+    return replace(answer, solutions=islice(listed, 1) if mode is SolveMode.FIRST else listed)
 
 
 def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, rate_steps
+from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, describe_next, join_names, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, cell_name, grid_layout, parse
 from pi_appliance.puzzles.sudoku.count import is_unique
@@ -204,7 +204,7 @@ class CandidateGrid:
         return cell_name(cell, self.layout.size)
 
     def _names(self, cells: Iterable[int]) -> str:
-        return _join_names([self._name(cell) for cell in cells])
+        return join_names([self._name(cell) for cell in cells])
 
 
 def iter_deductions(grid: CandidateGrid, solution: str = "") -> Iterator[Deduction]:
@@ -231,31 +231,16 @@ def _make_guess(grid: CandidateGrid, solution: str) -> Deduction:
 
 
 def _digit_names(digits: int) -> str:
-    return _join_names([symbol for number, symbol in enumerate(SYMBOLS) if digits >> number & 1])
-
-
-def _join_names(names: list[str]) -> str:
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
-
-def describe_deduction(deduction: Deduction) -> str:
-    """Return the technique and the text of a deduction; the text of a guess names it already."""
-    return deduction.text if deduction.technique == "guess" else f"{deduction.technique}: {deduction.text}"
+    return join_names([symbol for number, symbol in enumerate(SYMBOLS) if digits >> number & 1])
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next step of the first grid as text."""
     board = parse(board) if isinstance(board, str) else board
     grid, size = board.grids[0], board.size
-    runtime.report_progress(None, "looking for the next step")
-    if conflict := find_conflict(grid, size):
-        return f"there is no solution: {conflict.text}"
-    deduction = next(iter_deductions(CandidateGrid(grid, size)), None)
-    if deduction is None:
-        return "the grid is full"
-    if deduction.technique == CONTRADICTION:
-        return f"there is no solution: {deduction.text}"
-    return describe_deduction(deduction)
+    conflict = find_conflict(grid, size)
+    steps = iter([conflict]) if conflict else iter_deductions(CandidateGrid(grid, size))
+    return describe_next(steps, runtime, "the grid is full")
 
 
 def find_conflict(grid: str, size: int) -> Deduction | None:
@@ -278,7 +263,7 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    """Yield the clues without which `solution` stays unique. Raises SatLimitReached."""
+    """Yield the clues without which `solution` stays unique. Raises SearchLimitReached."""
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     if size != 9:
         yield from _redundant_by_sat(clues, size, solution, runtime)

@@ -8,8 +8,9 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
+from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
-from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatLimitReached, SatSearch
+from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatSearch
 from tests.puzzles.sudoku.grids import InterruptingRuntime
 
 SIZES = [4, 6, 8, 10, 12, 16]
@@ -86,7 +87,7 @@ def test_the_largest_size_is_generated_with_unknown_minimality() -> None:
 
 def test_a_query_ends_at_its_effort_limit() -> None:
     sat = SatSearch("." * 625, 25, SearchRuntime())
-    with pytest.raises(SatLimitReached):
+    with pytest.raises(SearchLimitReached):
         sat.solve(effort=100)
     assert sat.solve(effort=10**9)
 

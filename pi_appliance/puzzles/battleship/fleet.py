@@ -1,0 +1,250 @@
+"""Squares, ships and their places, which battleship and Bimaru share.
+
+Masks have bit y * width + x for each square.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from operator import or_
+from random import Random
+from typing import NamedTuple
+
+from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.rendering import parse_error
+
+MAX_SIDE = 15  # squares
+MAX_SHIPS = 40
+MAX_ATTEMPTS = 2_000  # random fleets; with enough room, one in a few succeeds
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
+CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+FORBIDDEN_NEIGHBOURS = {"allowed": (), "corners": SIDES, "never": SIDES + CORNERS}
+_SHIP_NAMES = re.compile(r"[^\s,]+")
+_SHIP_HELP = "name its first and last square, such as B5-B8, or B5 alone"
+_TIMES = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
+
+
+class Square(NamedTuple):
+    """A square: `x` counts to the right, `y` downwards, both from 0. B5 is (1, 4)."""
+
+    x: int
+    y: int
+
+    def __str__(self) -> str:
+        return f"{chr(ord('A') + self.x)}{self.y + 1}"
+
+
+class Ship(NamedTuple):
+    """A ship from its left or upper end to its other end, which may be the same square."""
+
+    start: Square
+    end: Square
+
+    def __str__(self) -> str:
+        return str(self.start) if self.start == self.end else f"{self.start}-{self.end}"
+
+    @property
+    def squares(self) -> tuple[Square, ...]:
+        """The squares it covers, from start to end; none unless it runs straight right or down."""
+        (left, top), (right, bottom) = self
+        if left != right and top != bottom:
+            return ()
+        return tuple(Square(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1))
+
+
+Solution = tuple[Ship, ...]  # the whole fleet, longest ships first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedGrid:
+    """A grid of squares with marks."""
+
+    rows: tuple[str, ...]  # one mark per square
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.rows[0])
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    def find_marks(self, marks: str) -> tuple[Square, ...]:
+        """Find the squares that carry any mark in `marks`, in reading order."""
+        return tuple(Square(x, y) for y, row in enumerate(self.rows) for x, mark in enumerate(row) if mark in marks)
+
+    def mask_marks(self, marks: str) -> int:
+        """Return the mask of the squares that carry any mark in `marks`."""
+        return to_mask(self.find_marks(marks), self.width)
+
+
+def draw_rows(marks: Mapping[Square, str], width: int, height: int, other: str) -> tuple[str, ...]:
+    """Return the rows of a grid with these marks, and `other` on all other squares."""
+    return tuple("".join(marks.get(Square(x, y), other) for x in range(width)) for y in range(height))
+
+
+class Placement(NamedTuple):
+    """A possible position of one ship."""
+
+    ship: Ship
+    length: int
+    mask: int  # the squares of the ship
+    halo: int  # its neighbours, where no other ship may lie
+    line: int  # the row along which it lies, or the number of rows and the column
+
+
+def union_masks(masks: Iterable[int]) -> int:
+    """Return the union of `masks`."""
+    return reduce(or_, masks, 0)
+
+
+def to_mask(squares: Iterable[Square], width: int) -> int:
+    """Return the mask of `squares`."""
+    return union_masks(1 << (y * width + x) for x, y in squares)
+
+
+@lru_cache(maxsize=16)
+def list_placements(width: int, height: int, fleet: tuple[int, ...], touching: str) -> tuple[Placement, ...]:
+    """List the placements on a sea without marks, longest ships first, then in reading order."""
+    ships = [
+        Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
+        for length in sorted(set(fleet), reverse=True)
+        for y in range(height)
+        for x in range(width)
+        for right, down in ((1, 0), (0, 1))
+        if x + right * (length - 1) < width and y + down * (length - 1) < height and (right or length > 1)
+    ]
+    return tuple(_make_placement(ship, width, height, touching) for ship in ships)
+
+
+def _make_placement(ship: Ship, width: int, height: int, touching: str) -> Placement:
+    squares, (x, y) = ship.squares, ship.start
+    around = (
+        Square(square.x + right, square.y + down)
+        for square in squares
+        for right, down in FORBIDDEN_NEIGHBOURS[touching]
+    )
+    mask = to_mask(squares, width)
+    halo = to_mask((each for each in around if 0 <= each.x < width and 0 <= each.y < height), width) & ~mask
+    return Placement(ship, len(squares), mask, halo, y if y == ship.end.y else height + x)
+
+
+def place_at_random(
+    fleet: Sequence[int], places: Sequence[Placement], random: Random, report: Callable[[str], object]
+) -> list[Placement]:
+    """Place a fleet at random, all ships on `places`. Raises Refused."""
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        report(f"attempt {attempt} to place a random fleet")
+        placed: list[Placement] = []
+        blocked = 0
+        for length in fleet:
+            choices = [place for place in places if place.length == length and not place.mask & blocked]
+            if not choices:
+                break
+            placed.append(random.choice(choices))
+            blocked |= placed[-1].mask | placed[-1].halo
+        else:
+            return placed
+    ships = f"the fleet {format_fleet(fleet)} could not be placed at random"
+    raise Refused(f"{ships} in {MAX_ATTEMPTS:,} attempts; use a larger sea, or fewer or shorter ships")
+
+
+def check_fleet(grid: MarkedGrid, line: Sequence[Ship], fleet: Sequence[int], touching: str) -> Iterator[str]:
+    """Yield each rule that the ships of `line` break without regard to the marks."""
+    owners: dict[Square, Ship] = {}
+    lengths = Counter[int]()
+    for ship in line:
+        if not ship.squares:
+            yield f"{ship} is not a valid ship: name its left or upper end first, then its other end"
+        for square in ship.squares:
+            if not (0 <= square.x < grid.width and 0 <= square.y < grid.height):
+                yield f"{ship}: {square} is outside the sea"
+            if square in owners:
+                yield f"{ship}: {owners[square]} already lies on {square}"
+            owners[square] = ship
+        lengths[len(ship.squares)] += 1
+    missing, extra = Counter(fleet) - lengths, lengths - Counter(fleet)
+    if missing or extra:
+        yield f"the fleet has {'no more ships' if extra else 'another ship'} of {min(extra or missing)}"
+    for (x, y), ship in owners.items():
+        for right, down in FORBIDDEN_NEIGHBOURS[touching]:
+            # The directions up and left are covered from the neighbouring square.
+            if (down, right) > (0, 0) and (other := owners.get(Square(x + right, y + down), ship)) != ship:
+                yield f"{ship} touches {other}"
+
+
+def format_fleet(fleet: Iterable[int]) -> str:
+    """Return a fleet as `parse_fleet` reads it."""
+    return ",".join(map(str, fleet))
+
+
+def parse_fleet(text: str, fleets: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Read a fleet by name, by lengths (4,3,3) or by groups (1x4,2x3). Raises InvalidOption."""
+    if text.strip() in fleets:
+        return fleets[text.strip()]
+    # No fleet has more than 40 ships, so a group of 99 is refused as well as a longer one.
+    lengths = _TIMES.sub(lambda group: ",".join([group[2]] * int(group[1])) or "0", text)
+    words = lengths.replace(",", " ").split()
+    right = "name the lengths of all ships, such as 5,4,3,3,2"
+    for word in words:
+        if not (word.isascii() and word.isdecimal() and len(word) < 3 and 1 <= int(word) <= MAX_SIDE):
+            raise InvalidOption(
+                f"the fleet cannot have a ship of length {word!r}, only of 1 to {MAX_SIDE} squares; {right}"
+            )
+    if not 1 <= len(words) <= MAX_SHIPS:
+        raise InvalidOption(f"the fleet has {pluralize(len(words), 'ship')}, and may have 1 to {MAX_SHIPS}; {right}")
+    return tuple(sorted(map(int, words), reverse=True))
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Read columns x rows, such as 8x8. Raises InvalidOption."""
+    match = _TIMES.fullmatch(text.strip())
+    width, height = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
+        raise InvalidOption(f"the size cannot be {text!r}; write columns x rows, 1 to {MAX_SIDE}, such as 10x10")
+    return width, height
+
+
+def parse_ship(text: str) -> Ship | None:
+    """Read a ship such as B5-B8 or B5; None if `text` is not one."""
+    first, dash, last = text.partition("-")
+    start, end = _parse_square(first), _parse_square(last if dash else first)
+    if start is None or end is None or (start.x != end.x and start.y != end.y):
+        return None
+    return Ship(min(start, end), max(start, end))
+
+
+def _parse_square(text: str) -> Square | None:
+    match = re.fullmatch(r"([A-O])(0?[1-9]|1[0-5])", text, re.IGNORECASE | re.ASCII)
+    return Square(ord(match[1].upper()) - ord("A"), int(match[2]) - 1) if match else None
+
+
+def find_ship_names(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the column and the text of each word that should name a ship."""
+    return ((match.start() + 1, match[0]) for match in _SHIP_NAMES.finditer(text, start))
+
+
+def parse_ships(text: str, width: int, height: int, file: str) -> Solution:
+    """Read ships such as "J10 C3-E3 A1-A4" in a sea of this size. Raises ConfigError."""
+    problems: list[Problem] = []
+    ships: list[Ship] = []
+    for number, row in enumerate(text.splitlines(), 1):
+        for column, word in find_ship_names(row):
+            ship = parse_ship(word)
+            if ship is None or str(ship) != word.upper():
+                problems.append(Problem(file, number, column, f"{word!r} is not a valid ship", _SHIP_HELP))
+            elif ship.end.x >= width or ship.end.y >= height:
+                right = f"the sea has {width} columns and {height} rows"
+                problems.append(Problem(file, number, column, f"{ship} is outside the sea", right))
+            else:
+                ships.append(ship)
+    if problems:
+        raise ConfigError(problems)
+    if not ships:
+        raise parse_error(file, 1, 1, "no ship is named here", f"for each ship, {_SHIP_HELP}")
+    return tuple(ships)
