@@ -3,8 +3,15 @@
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.battleship.board import BOARDS, RULES, Board, check, describe, with_rules
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square
-from pi_appliance.puzzles.battleship.parse import parse
-from pi_appliance.puzzles.battleship.render import notate, parse_solution, render, render_solution, render_svg, steps
+from pi_appliance.puzzles.battleship.notation import (
+    notate,
+    parse,
+    parse_solution,
+    render,
+    render_solution,
+    render_svg,
+    steps,
+)
 from pi_appliance.puzzles.battleship.solve import foretell, generate, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser
 

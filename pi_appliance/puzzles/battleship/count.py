@@ -16,7 +16,7 @@ from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, Board
 from pi_appliance.puzzles.battleship.fleet import Placement, list_placements, to_mask, union_masks
 from pi_appliance.puzzles.battleship.kernel import CORNER_BIT, Cell, Layer, Move, PolynomialSize
-from pi_appliance.puzzles.runtime import Buffer, Checkpoint, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime, partial_result
 
 KEYS_PER_CALL = 1_024  # per kernel call: about 0.01 s, or 0.3 s on a small Pi with ten ships
 CHECKED_MEMORY = 50_000_000  # bytes; less than this is not checked
@@ -153,27 +153,24 @@ class ProfileCount:
         """Count the placements. Raises Interrupted, or Refused if memory is too small."""
         rows = self._plan_rows(self.total_memory, "counting the placements")
         layer: Layer = {0: 1}
-        try:
+        number = 0
+        with partial_result(lambda: f"{number} of {len(rows)} rows are counted"):
             for number, row in enumerate(rows):
                 layer = self._sweep_forward(layer, row, number / len(rows))
-        except Interrupted as error:
-            error.partial_result = error.partial_result or f"{number} of {len(rows)} rows are counted"
-            raise
         return self._complete_fleets(layer) * label_factor(self.board)
 
     def count_marginals(self) -> Marginals:
         """Count the placements, in all and by empty square. Raises Interrupted or Refused."""
         rows = self._plan_rows(self.marginals_memory, "a map of all squares")
         checkpoint = CountCheckpoint(self.board, len(rows), self.runtime)
-        try:
+
+        def describe() -> str:
+            mapped = f", and {checkpoint.rows_mapped} rows are mapped" if checkpoint.rows_mapped else ""
+            return f"the placements are counted up to row {checkpoint.rows_counted} of {len(rows)}{mapped}"
+
+        with partial_result(describe):
             if checkpoint.rows_mapped < len(rows):
                 self._map_rows(rows, checkpoint)
-        except Interrupted as error:
-            mapped = f", and {checkpoint.rows_mapped} rows are mapped" if checkpoint.rows_mapped else ""
-            error.partial_result = (
-                f"the placements are counted up to row {checkpoint.rows_counted} of {len(rows)}{mapped}"
-            )
-            raise
         factor = label_factor(self.board)
         total = kernel.combine_ways(1, checkpoint.completions.get(0, 0), self.size)
         water = checkpoint.finish()

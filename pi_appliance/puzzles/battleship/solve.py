@@ -30,10 +30,15 @@ from pi_appliance.puzzles.battleship.fleet import (
     place_at_random,
     union_masks,
 )
-from pi_appliance.puzzles.battleship.parse import parse
-from pi_appliance.puzzles.battleship.render import find_best_shot, probability_tables, render_heatmap, ship_percent
+from pi_appliance.puzzles.battleship.notation import (
+    find_best_shot,
+    parse,
+    probability_tables,
+    render_heatmap,
+    ship_percent,
+)
 from pi_appliance.puzzles.deductions import SearchLimitReached
-from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime, partial_result
 
 PROGRESS_MASK = 63  # report progress every 64 ships
 QUERY_NODE_LIMIT = 300  # ships tried per query of up to hundreds: about 0.01 s
@@ -400,11 +405,8 @@ class _BoardSolver:
         return Answer(nodes_searched=lambda: nodes, count=0, proof=proof, reason=reason, details=details)
 
     def _tick(self, nodes: int) -> None:
-        try:
+        with partial_result(lambda: self.proven):
             self.runtime.report_progress(None, f"{pluralize(self.earlier_nodes + nodes, 'ship')} placed")
-        except Interrupted as error:
-            error.partial_result = self.proven
-            raise
 
 
 SHOT_SHARE = 0.35  # of all squares

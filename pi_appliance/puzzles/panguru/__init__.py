@@ -10,13 +10,19 @@ from pi_appliance.puzzles.panguru.board import (
     check,
     describe,
     original_lines,
-    parse,
-    parse_solution,
     reachable_places,
     triangle_lines,
     with_rules,
 )
-from pi_appliance.puzzles.panguru.render import notate, render, render_solution, render_svg, steps
+from pi_appliance.puzzles.panguru.notation import (
+    notate,
+    parse,
+    parse_solution,
+    render,
+    render_solution,
+    render_svg,
+    steps,
+)
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
 from pi_appliance.puzzles.panguru.solve import difficulty, foretell, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser

@@ -10,7 +10,8 @@ from itertools import pairwise
 from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard
-from pi_appliance.puzzles.panguru.board import BOARDS, HOLE, HOME, Board, parse, reachable_places
+from pi_appliance.puzzles.panguru.board import BOARDS, HOLE, HOME, Board, reachable_places
+from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size

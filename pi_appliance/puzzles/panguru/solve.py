@@ -10,9 +10,10 @@ from statistics import median
 
 from pi_appliance.puzzles import Answer, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, parse, reachable_places
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
+from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
-from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, partial_result
 
 UNREACHABLE = 255  # cost; longer than any solution
 
@@ -100,12 +101,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: Searc
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
         return result
-    try:
-        table = difficulty(range(board.random_boards), runtime, board)
-    except Interrupted as error:
-        proven = result.reason or f"it takes {pluralize(int(result.details['moves']), 'move')}"
-        error.partial_result = f"{proven}; {error.partial_result}"
-        raise
+    proven = result.reason or f"it takes {pluralize(int(result.details['moves']), 'move')}"
+    table = difficulty(range(board.random_boards), runtime, board, f"{proven}; ")
     return replace(result, tables=[*result.tables, table])
 
 
@@ -147,8 +144,11 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     return f"move the pebble {board.pebbles[solution[0]]} from {solution[0]} to {board.hole}; then {rest}"
 
 
-def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Table:
-    """Solve a random board like `board` per seed, and tabulate them by their fewest moves."""
+def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board, proven: str = "") -> Table:
+    """Solve a random board like `board` per seed, and tabulate them by their fewest moves.
+
+    An interruption reports `proven`, and how many were solved.
+    """
 
     def solve_batch(batch: Sequence[int]) -> list[tuple[int, int, int]]:
         return [_solve_random(seed, board, runtime) for seed in batch]
@@ -156,16 +156,17 @@ def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Ta
     batches = [seeds[at : at + BOARDS_PER_CALL] for at in range(0, len(seeds), BOARDS_PER_CALL)]
     by_moves: dict[int, list[tuple[int, int]]] = {}
     done = 0
-    try:
+
+    def describe() -> str:
+        most = f", none of which takes more than {pluralize(max(by_moves), 'move')}" if by_moves else ""
+        return f"{proven}{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
+
+    with partial_result(describe):
         for results in runtime.executor.map(solve_batch, batches):
             for seed, moves, count in results:
                 by_moves.setdefault(moves, []).append((count, seed))
             done += len(results)
             runtime.report_progress(done / len(seeds), f"{pluralize(done, 'random board')} solved")
-    except Interrupted as error:
-        most = f", none of which takes more than {pluralize(max(by_moves), 'move')}" if by_moves else ""
-        error.partial_result = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
-        raise
     rows = [
         (moves, len(boards), median(count for count, _ in boards), max(boards)[0], min(seed for _, seed in boards))
         for moves, boards in sorted(by_moves.items())
@@ -211,23 +212,17 @@ class ShortestPathSearch:
         saved_bound = saved.values["bound"] if saved else 0
         bound = max(self.tables.heuristic(), saved_bound)
         table_size = MAX_TABLE_SIZE if saved_bound else MIN_TABLE_SIZE
-        while True:
-            ida_round = kernel.IdaRound(self.tables, self.packed.start, bound, table_size)
-            try:
-                outcome = self._run_round(ida_round)
-                if outcome == kernel.EXHAUSTED:  # short rounds do not report progress themselves
-                    self._report(self.nodes_searched, bound)
-            except Interrupted as error:
-                error.partial_result = (
-                    f"it takes {pluralize(bound, 'move')} or more{self.checkpoint.save({'bound': bound})}"
-                )
-                raise
-            if outcome == kernel.FOUND:
-                break
-            while table_size < min(ida_round.nodes, MAX_TABLE_SIZE):
-                table_size *= 2
-            bound = ida_round.next_bound
-        self.checkpoint.remove()
+        with self.checkpoint.guard(
+            lambda: ({"bound": bound}, ()), lambda: f"it takes {pluralize(bound, 'move')} or more"
+        ):
+            while True:
+                ida_round = kernel.IdaRound(self.tables, self.packed.start, bound, table_size)
+                if self._run_round(ida_round) == kernel.FOUND:
+                    break
+                self._report(self.nodes_searched, bound)  # short rounds do not report progress themselves
+                while table_size < min(ida_round.nodes, MAX_TABLE_SIZE):
+                    table_size *= 2
+                bound = ida_round.next_bound
         self.length = bound
         return tuple(ida_round.hole_path()[1:])
 
@@ -245,7 +240,8 @@ class ShortestPathSearch:
         """Return the positions on shortest solutions by depth, with their paths."""
         levels = [array("Q", [self.packed.start])]
         counts: list[_PathCounts] = [{self.packed.goal: 1}]
-        try:
+        known = f"it takes {pluralize(self.length, 'move')}; the solutions are not counted"
+        with self.checkpoint.guard(lambda: ({"bound": self.length}, ()), lambda: known):
             for moves_left in range(self.length - 1, -1, -1):
                 levels.append(self._expand_level(levels[-1], moves_left))
                 # The next level may be twice as large; large levels hardly grow.
@@ -255,10 +251,6 @@ class ShortestPathSearch:
                     self.runtime.require_memory(POSITION_BYTES * positions, purpose)
             for level in levels[-2::-1]:
                 counts.append(self._count_level(level, counts[-1]))
-        except Interrupted as error:
-            known = f"it takes {pluralize(self.length, 'move')}; the solutions are not counted"
-            error.partial_result = known + self.checkpoint.save({"bound": self.length})
-            raise
         return counts[::-1]
 
     def _expand_level(self, level: "array[int]", moves_left: int) -> "array[int]":

@@ -22,7 +22,7 @@ from pi_appliance.puzzles import (
     kernel_mode,
     pluralize,
 )
-from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, Interrupted, SearchRuntime, find_solutions
+from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime, find_solutions, partial_result
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import (
     BOARDS,
@@ -109,11 +109,8 @@ def _search_depth_first(
     """Yield every solution. Raises Interrupted."""
 
     def report() -> None:
-        try:
+        with partial_result(lambda: f"{pluralize(search.dead, 'position')} without a solution"):
             runtime.report_progress(None, f"{pluralize(search.nodes, 'capture')} tried")
-        except Interrupted as error:
-            error.partial_result = f"{pluralize(search.dead, 'position')} without a solution"
-            raise
 
     if len(position.start) == 1:
         yield ()
@@ -167,7 +164,7 @@ class LevelSearch:
     def count_levels(self) -> list[PathCounts]:
         """Return the positions on solutions by level, with their paths to the end, if any."""
         levels = [self.level]
-        try:
+        with partial_result(self._describe_progress):
             while not self.is_solved and self.level:
                 self.level = self._expand_level(None)
                 self.sizes.append(len(self.level))
@@ -175,9 +172,6 @@ class LevelSearch:
             counts = [dict.fromkeys(levels.pop(), 1)]
             while levels and self.is_solved:
                 counts.append(self._count_level(list(levels.pop()), counts[-1]))
-        except Interrupted as error:
-            error.partial_result = self._describe_progress()
-            raise
         return counts[::-1]
 
     def _describe_progress(self) -> str:

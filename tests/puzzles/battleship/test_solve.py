@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.puzzles import Proof, SolveMode, battleship
-from pi_appliance.puzzles.battleship.render import SHADES
+from pi_appliance.puzzles.battleship.notation import SHADES
 from pi_appliance.puzzles.runtime import SearchRuntime
 
 # Ten rows (an empty one is water), the solutions with the default fleet, and those without touching ships.
