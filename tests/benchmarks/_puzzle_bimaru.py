@@ -69,7 +69,9 @@ def _encode(board: Board, places: Sequence[Placement]) -> list[list[int]]:
     sums += [
         ([squares[Square(x, y)] for y in range(board.height)], total) for x, total in enumerate(board.column_totals)
     ]
-    clauses = [[-one, -two] for one, two in combinations(ships, 2) if ships[one].mask & (ships[two].mask | ships[two].halo)]
+    clauses = [
+        [-one, -two] for one, two in combinations(ships, 2) if ships[one].mask & (ships[two].mask | ships[two].halo)
+    ]
     for square, occupied in squares.items():
         covering = [ship for ship, place in ships.items() if square in place.ship.squares]
         clauses += [[-occupied, *covering], *([-ship, occupied] for ship in covering)]

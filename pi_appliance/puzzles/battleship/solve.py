@@ -71,10 +71,6 @@ class FleetSearch:
             else:
                 yield from _permute_groups(groups)
 
-    def has_solution(self) -> bool:
-        """Return whether there is a solution. Raises SearchLimitReached."""
-        return next(self.find_solutions(), None) is not None
-
     def _cover_hits(self, hits: int, places: Sequence[Placement]) -> Iterator[list[Placement]]:
         """Yield the ways to place the remaining ships on `places` that cover all `hits`."""
         if not self._can_fit(hits, places):
@@ -150,15 +146,6 @@ class Clue(NamedTuple):
         return f"{name} {MARK_NAMES[self.mark]}"
 
 
-class Contradiction(NamedTuple):
-    """The clues that contradict each other."""
-
-    core: tuple[str, ...]  # clues that are impossible together, whatever the others are
-    is_minimal: bool  # whether it is proven that none of them can be left out
-    wrong_candidates: tuple[str, ...]  # clues that leave a possible board if one of them is removed
-    is_complete: bool  # whether `wrong_candidates` is proven complete
-
-
 def find_obvious_contradiction(board: Board) -> str:
     """Return why `board` is impossible if single ships or squares show it; else ""."""
     occupied, free = board.find_marks(HIT + SUNK), board.find_marks(HIT + SUNK + UNKNOWN)
@@ -184,58 +171,71 @@ def find_obvious_contradiction(board: Board) -> str:
     return ""
 
 
-def explain_contradiction(board: Board, tick: Tick) -> Contradiction | None:
-    """Explain why `board` is impossible; None if the fleet does not even fit an empty sea."""
+def explain_contradiction(board: Board, tick: Tick) -> tuple[Details, str]:
+    """Return which clues contradict each other, as details and in words."""
     if not (board.find_marks(UNKNOWN + HIT) or board.sunk_ships):
         # A finished grid has only SUNK marks. Treat them as hits, which can be removed one by one.
         board = replace(board, rows=tuple(row.replace(SUNK, HIT) for row in board.rows), sinking="silent")
-    clues = tuple(_find_clues(board))
-    finder = _CoreFinder(board, tick)
-    if finder.is_possible(()) is False:
-        return None
-    misses = [clue for clue in clues if clue.mark == MISS]
-    ships = [clue for clue in clues if clue.mark != MISS]
+    clues, is_possible = tuple(_find_clues(board)), _clue_test(board, tick)
+    if is_possible(()) is False:
+        return {}, "; this fleet does not fit on a sea of this size at all"
     # A clue that is removed first stays removed, so one of two orders often gives a smaller core.
-    cores = [finder.shrink_core(order) for order in ([*misses, *ships], [*ships, *misses])]
-    core, is_minimal = min(cores, key=lambda each: len(each[0]))
-    if not is_minimal and len(core) > MAX_UNPROVEN_CORE:
-        return Contradiction((), False, (), False)
+    orders = [sorted(clues, key=lambda clue: (clue.mark == MISS) == last) for last in (False, True)]
+    core, is_minimal = min((_shrink_core(order, is_possible) for order in orders), key=lambda each: len(each[0]))
+    if not core or (not is_minimal and len(core) > MAX_UNPROVEN_CORE):
+        return {}, ""
     # A single wrong clue is in every set of contradicting clues.
-    results = {clue: finder.is_possible([each for each in clues if each != clue]) for clue in core}
-    wrong = tuple(str(clue) for clue, possible in results.items() if possible)
-    return Contradiction(tuple(map(str, core)), is_minimal, wrong, None not in results.values())
+    results = {str(clue): is_possible([each for each in clues if each != clue]) for clue in core}
+    details: Details = {"contradiction": ", ".join(results)}
+    words = f"; {', '.join(results)} {'is impossible' if len(core) == 1 else 'contradict each other'}"
+    words += ", and none of them can be left out" if is_minimal and len(core) > 1 else ""
+    is_complete, wrong = None not in results.values(), [name for name, possible in results.items() if possible]
+    if wrong:
+        details["one_wrong_mark"] = ", ".join(wrong)
+        either = " or ".join(wrong)
+        words += f"; if one mark is wrong, it is {either}" if is_complete else f"; possible without {either}"
+    elif is_complete:
+        words += "; at least two marks are wrong"
+    return details, words
 
 
-class _CoreFinder:
-    """Decides which sets of clues are possible, within CORE_NODE_LIMIT."""
+_ClueTest = Callable[[Sequence[Clue]], bool | None]
+"""Returns whether a board with only these clues is possible; None if undecided."""
 
-    def __init__(self, board: Board, tick: Tick) -> None:
-        self.board, self.tick, self.nodes_left = board, tick, CORE_NODE_LIMIT
 
-    def is_possible(self, clues: Sequence[Clue]) -> bool | None:
-        """Return whether a board with only `clues` is possible; None if undecided."""
-        self.tick(CORE_NODE_LIMIT - self.nodes_left)
-        board = _keep_clues(self.board, clues)
-        if find_obvious_contradiction(board):
+def _clue_test(board: Board, tick: Tick) -> _ClueTest:
+    """Return a test of the clues of `board`, which tries CORE_NODE_LIMIT ships in all."""
+    nodes_left = CORE_NODE_LIMIT
+
+    def is_possible(clues: Sequence[Clue]) -> bool | None:
+        nonlocal nodes_left
+        tick(CORE_NODE_LIMIT - nodes_left)
+        marks = {square: clue.mark for clue in clues for square in clue.squares}
+        rows = draw_rows(marks, board.width, board.height, UNKNOWN)
+        fewer = replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
+        if find_obvious_contradiction(fewer):
             return False
-        search = FleetSearch(board, self.tick, node_limit=min(QUERY_NODE_LIMIT, self.nodes_left))
+        search = FleetSearch(fewer, tick, node_limit=min(QUERY_NODE_LIMIT, nodes_left))
         try:
-            return search.has_solution()
+            return next(search.find_solutions(), None) is not None
         except SearchLimitReached:
             return None
         finally:
-            self.nodes_left -= search.nodes_searched
+            nodes_left -= search.nodes_searched
 
-    def shrink_core(self, clues: Sequence[Clue]) -> tuple[tuple[Clue, ...], bool]:
-        """Remove every clue that the contradiction does not need; return whether that is proven."""
-        core, is_minimal = tuple(clues), True
-        for clue in clues:
-            fewer = tuple(each for each in core if each != clue)
-            possible = self.is_possible(fewer)
-            is_minimal = is_minimal and possible is not None
-            if possible is False:
-                core = fewer
-        return core, is_minimal
+    return is_possible
+
+
+def _shrink_core(clues: Sequence[Clue], is_possible: _ClueTest) -> tuple[tuple[Clue, ...], bool]:
+    """Remove every clue that the contradiction does not need; return whether that is proven."""
+    core, is_minimal = tuple(clues), True
+    for clue in clues:
+        fewer = tuple(each for each in core if each != clue)
+        possible = is_possible(fewer)
+        is_minimal = is_minimal and possible is not None
+        if possible is False:
+            core = fewer
+    return core, is_minimal
 
 
 def _find_clues(board: Board) -> Iterator[Clue]:
@@ -253,12 +253,6 @@ def _find_clues(board: Board) -> Iterator[Clue]:
     for mark in (HIT, MISS):
         for square in board.find_marks(mark):
             yield Clue((square,), mark)
-
-
-def _keep_clues(board: Board, clues: Sequence[Clue]) -> Board:
-    marks = {square: clue.mark for clue in clues for square in clue.squares}
-    rows = draw_rows(marks, board.width, board.height, UNKNOWN)
-    return replace(board, rows=rows, sunk_ships=tuple(clue.ship for clue in clues if clue.ship))
 
 
 SEARCH_MEMORY = 10_000_000  # bytes of one path of the search
@@ -386,23 +380,14 @@ class _BoardSolver:
     def _impossible(self, proof: Proof, reason: str) -> Answer[Solution]:
         """Return the proof that the board is impossible, with the contradicting marks."""
         nodes, self.proven = self.earlier_nodes, f"the board is impossible: {reason}"
-        contradiction = explain_contradiction(self.board, self._tick)
-        details: Details = {"possible": "no"}
-        if contradiction is None:
-            reason += "; this fleet does not fit on a sea of this size at all"
-        elif contradiction.core:
-            core, wrong = contradiction.core, contradiction.wrong_candidates
-            details["contradiction"] = ", ".join(core)
-            reason += f"; {', '.join(core)} {'is impossible' if len(core) == 1 else 'contradict each other'}"
-            reason += ", and none of them can be left out" if contradiction.is_minimal and len(core) > 1 else ""
-            if wrong:
-                details["one_wrong_mark"] = ", ".join(wrong)
-                either = " or ".join(wrong)
-                complete = contradiction.is_complete
-                reason += f"; if one mark is wrong, it is {either}" if complete else f"; possible without {either}"
-            elif contradiction.is_complete:
-                reason += "; at least two marks are wrong"
-        return Answer(nodes_searched=lambda: nodes, count=0, proof=proof, reason=reason, details=details)
+        details, words = explain_contradiction(self.board, self._tick)
+        return Answer(
+            nodes_searched=lambda: nodes,
+            count=0,
+            proof=proof,
+            reason=reason + words,
+            details={"possible": "no", **details},
+        )
 
     def _tick(self, nodes: int) -> None:
         with partial_result(lambda: self.proven):
