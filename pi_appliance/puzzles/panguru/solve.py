@@ -102,7 +102,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: Searc
     if not board.random_boards:
         return result
     proven = result.reason or f"it takes {pluralize(int(result.details['moves']), 'move')}"
-    table = difficulty(range(board.random_boards), runtime, board, f"{proven}; ")
+    table = difficulty(board, range(board.random_boards), runtime, f"{proven}; ")
     return replace(result, tables=[*result.tables, table])
 
 
@@ -144,8 +144,8 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     return f"move the pebble {board.pebbles[solution[0]]} from {solution[0]} to {board.hole}; then {rest}"
 
 
-def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board, proven: str = "") -> Table:
-    """Solve a random board like `board` per seed, and tabulate them by their fewest moves.
+def difficulty(board: Board, seeds: Sequence[int], runtime: SearchRuntime = SERIAL, proven: str = "") -> Table:
+    """Solve a random board like `board` for each of `seeds`, and tabulate them by fewest moves.
 
     An interruption reports `proven`, and how many were solved.
     """

@@ -73,7 +73,7 @@ def test_the_difficulty_table_of_the_docs() -> None:
     text = (ROOT / "docs" / "puzzles" / "panguru.md").read_text("utf-8")
     _, _, table = text.partition("| fewest moves | boards |")
     documented = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
-    table = panguru.difficulty(range(1_000), SearchRuntime(), panguru.parse(panguru.BOARDS["original"], "original"))
+    table = panguru.difficulty(panguru.parse(panguru.BOARDS["original"]), range(1_000))
     assert [
         (str(moves), str(boards), f"{middle:,g}", f"{most:,}") for moves, boards, middle, most, _ in table.rows
     ] == documented
@@ -216,7 +216,7 @@ def test_difficulty_of_random_boards() -> None:
         assert (
             panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SearchRuntime()).details["moves"] == moves
         )
-    again = panguru.difficulty(range(40), SearchRuntime(), board)
+    again = panguru.difficulty(board, range(40))
     assert again == table
 
 
