@@ -1,7 +1,6 @@
 """Write and draw Bimaru puzzles: text, pictures, and the steps of a solution as pictures."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pi_appliance.puzzles import Grid, Step
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, draw_rows, format_fleet
@@ -23,24 +22,6 @@ STYLE = """\
 @media (prefers-color-scheme:dark){.bi-open{fill:#1e2126}.bi-sea{fill:#16364d}.bi-why{fill:#5c4d1c}
 .bi-got{fill:#1d4a2b}.bi-try{fill:#4a3768}.bi-line{stroke:#9fb0bf}.bi-name{fill:#a9b6c2}.bi-total{fill:#f2f2f2}
 .bi-wave{stroke:#8fc1f5}.bi-ship{fill:#aab4be}.bi-given{fill:#f2f5f8}}"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shades:
-    """The squares with another background, as masks."""
-
-    reason: int = 0
-    new: int = 0
-    guess: int = 0
-
-    def find_style(self, bit: int, mark: str) -> str:
-        if self.guess & bit:
-            return "try"
-        if self.new & bit:
-            return "got"
-        if self.reason & bit:
-            return "why"
-        return "sea" if mark == Mark.WATER else "open"
 
 
 def render(board: Board) -> str:
@@ -90,7 +71,7 @@ def as_grid(board: Board, solution: Solution) -> Grid:
 
 def render_svg(board: Board) -> str:
     """Draw the board as one self-contained SVG picture."""
-    return _draw_picture(SolvingGrid(board), f"Bimaru: ships {_group_fleet(board)}", _Shades())
+    return _draw_picture(SolvingGrid(board), f"Bimaru: ships {_group_fleet(board)}")
 
 
 def _group_fleet(board: Board) -> str:
@@ -113,36 +94,38 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
 
 def draw_contradiction(grid: SolvingGrid, deduction: Deduction) -> str:
     """Draw a contradiction, with the squares known at that time."""
-    return _draw_picture(grid, deduction.text, _Shades(reason=deduction.reason))
+    return _draw_picture(grid, deduction.text, deduction)
 
 
 def _draw_deduction(grid: SolvingGrid, deduction: Deduction) -> str:
-    new = deduction.ships | deduction.water
-    is_guess = deduction.technique == "guess"
-    shades = _Shades(reason=deduction.reason, new=0 if is_guess else new, guess=new if is_guess else 0)
     after = SolvingGrid(grid.layout.board)
     after.ships, after.water = grid.ships | deduction.ships, grid.water | deduction.water
-    return _draw_picture(after, describe_deduction(deduction), shades)
+    return _draw_picture(after, describe_deduction(deduction), deduction)
 
 
-def _draw_picture(grid: SolvingGrid, title: str, shades: _Shades) -> str:
+def _draw_picture(grid: SolvingGrid, title: str, deduction: Deduction | None = None) -> str:
     board = grid.layout.board
     # The fleet is a third row of text.
     width, height = 2 * LABEL_SIZE + SQUARE_SIZE * board.width, 3 * LABEL_SIZE + SQUARE_SIZE * board.height
-    parts = [part for y in range(board.height) for x in range(board.width) for part in _draw_square(grid, x, y, shades)]
+    squares = [Square(x, y) for y in range(board.height) for x in range(board.width)]
+    parts = [part for square in squares for part in _draw_square(grid, square, deduction)]
     return svg_document(width, height, title, STYLE, [*parts, *_draw_labels(board)])
 
 
-def _draw_square(grid: SolvingGrid, x: int, y: int, shades: _Shades) -> Iterator[str]:
-    bit, given = 1 << grid.layout.number(Square(x, y)), grid.layout.board.rows[y][x]
+def _draw_square(grid: SolvingGrid, square: Square, deduction: Deduction | None) -> Iterator[str]:
+    (x, y), bit = square, 1 << grid.layout.number(square)
     mark = Mark.WATER if grid.water & bit else _find_shape(grid, x, y) if grid.ships & bit else Mark.UNKNOWN
     left, top = LABEL_SIZE + SQUARE_SIZE * x, LABEL_SIZE + SQUARE_SIZE * y
-    style = shades.find_style(bit, mark)
+    style = "sea" if mark == Mark.WATER else "open"
+    if deduction and bit & (deduction.ships | deduction.water):
+        style = "try" if deduction.technique == "guess" else "got"
+    elif deduction and bit & deduction.reason:
+        style = "why"
     yield f'<rect class="bi-{style} bi-line" x="{left}" y="{top}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>'
     if mark == Mark.WATER:
         yield f'<path class="bi-wave" d="M{left + 9} {top + 18}q4.5 -6 9 0t9 0"/>'
     elif mark in SHIP_MARKS:
-        name = "given" if given in SHIP_MARKS else "ship"
+        name = "given" if grid.layout.given_ships & bit else "ship"
         yield f'<path class="bi-{name}" d="{_draw_piece(mark, left + SQUARE_SIZE // 2, top + SQUARE_SIZE // 2)}"/>'
 
 

@@ -13,7 +13,7 @@ from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
-from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, partial_result
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, partial_result, walk_levels
 
 UNREACHABLE = 255  # cost; longer than any solution
 
@@ -270,16 +270,7 @@ class ShortestPathSearch:
 
     def list_solutions(self, levels: Sequence[_PathCounts]) -> Iterator[Solution]:
         """Yield every solution through `levels`, in the order of their places."""
-
-        def list_from(key: int, depth: int) -> Iterator[Solution]:
-            if depth == self.length:
-                yield ()
-                return
-            for start, child in self._list_moves(key):
-                if child in levels[depth + 1]:
-                    yield from ((start, *rest) for rest in list_from(child, depth + 1))
-
-        return list_from(self.packed.start, 0)
+        return walk_levels(self.packed.start, levels[1:], self._list_moves)
 
     def _list_moves(self, key: int) -> Iterator[tuple[int, int]]:
         hole = next(place for place in range(len(self.packed.reachable)) if not key >> 4 * place & 15)

@@ -14,7 +14,7 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Key = TypeVar("Key")
+Move = TypeVar("Move")
 Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int] | array[float]"
 
 
@@ -180,6 +182,19 @@ def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iter
             yield
         else:
             report()
+
+
+def walk_levels(
+    key: Key, levels: Sequence[Container[Key]], list_moves: Callable[[Key], Iterable[tuple[Move, Key]]]
+) -> Iterator[tuple[Move, ...]]:
+    """Yield the moves of every path from a position `key` through the levels below it."""
+    if not levels:
+        yield ()
+        return
+    for move, child in list_moves(key):
+        if child in levels[0]:
+            for rest in walk_levels(child, levels[1:], list_moves):
+                yield (move, *rest)
 
 
 @contextlib.contextmanager

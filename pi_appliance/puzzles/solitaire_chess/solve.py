@@ -22,7 +22,15 @@ from pi_appliance.puzzles import (
     kernel_mode,
     pluralize,
 )
-from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime, find_solutions, partial_result
+from pi_appliance.puzzles.runtime import (
+    SERIAL,
+    Buffer,
+    Checkpoint,
+    SearchRuntime,
+    find_solutions,
+    partial_result,
+    walk_levels,
+)
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import (
     BOARDS,
@@ -57,6 +65,11 @@ class PackedPosition:
         """Return the capture between two square indices."""
         return Capture(self.squares[start], self.squares[end])
 
+    def list_captures(self, position: bytes) -> Iterator[tuple[Capture, bytes]]:
+        """Yield each legal capture, and the position after it."""
+        for start, end, child in self.tables.children(position):
+            yield self.make_capture(start, end), child
+
 
 def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
     """Convert `board` for the kernel; squares that are empty at the start if `all_squares`."""
@@ -79,7 +92,7 @@ def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
 def legal_captures(board: Board) -> tuple[Capture, ...]:
     """List every legal capture in the first position."""
     position = pack_position(board)
-    return tuple(position.make_capture(start, end) for start, end, _ in position.tables.children(position.start))
+    return tuple(capture for capture, _ in position.list_captures(position.start))
 
 
 def _list_targets(piece: str, start: Square, index: dict[Square, int], pawns: str) -> Iterator[tuple[int, int]]:
@@ -309,20 +322,10 @@ def _solve_by_levels(
         return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=reason)
     if not breadth_first:
         return replace(answer, count=sum(levels.level.values()), tables=[*answer.tables, _end_table(levels)])
-    solutions = _list_solutions(levels, counts, levels.position.start, 0)
+    solutions = walk_levels(levels.position.start, counts[1:], levels.position.list_captures)
     if mode is SolveMode.FIRST:
         return replace(answer, solutions=iter([next(solutions)]), tables=())
     return replace(answer, solutions=solutions, count=counts[0][levels.position.start])
-
-
-def _list_solutions(levels: LevelSearch, counts: list[PathCounts], key: bytes, number: int) -> Iterator[Solution]:
-    if number == levels.captures:
-        yield ()
-        return
-    for start, end, child in levels.position.tables.children(key):
-        if child in counts[number + 1]:
-            for rest in _list_solutions(levels, counts, child, number + 1):
-                yield (levels.position.make_capture(start, end), *rest)
 
 
 def _end_table(levels: LevelSearch) -> Table:

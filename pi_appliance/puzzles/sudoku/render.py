@@ -1,7 +1,6 @@
 """Write and draw sudokus: text, pictures, and the steps of a solution as pictures."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from pi_appliance.puzzles import Grid, Step, pluralize, rendering
 from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
@@ -20,19 +19,6 @@ STYLE = """\
 .su-new{fill:#7fe3a0}.su-small{fill:#a9adb5}
 .su-out{fill:#ff8a80}.su-paper{fill:#1e2126}.su-unit{fill:#2b3038}.su-why{fill:#5c4d1c}.su-got{fill:#1d4a2b}
 .su-lose{fill:#552523}.su-try{fill:#4a3768}.su-line{stroke:#d5d8dd}}"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GridMarks:
-    """Everything in a picture of a grid besides its clues. Cells are in reading order."""
-
-    solved: str = ""  # the grid with the digits found so far; it may include the clues
-    candidates: Sequence[int] = ()  # the candidates of each cell, as bits
-    new_cell: int | None = None  # the cell whose digit was just found
-    is_guess: bool = False  # whether that digit was guessed
-    unit_cells: frozenset[int] = frozenset()  # the cells of the units that are the reason
-    reason_cells: frozenset[int] = frozenset()  # the cells that are the reason
-    removed: dict[int, int] | None = None  # the candidates just removed, as bits, by cell
 
 
 def render(board: Board) -> str:
@@ -68,7 +54,7 @@ def render_svg(board: Board) -> str:
     parts: list[str] = []
     for number, grid in enumerate(shown):
         x, y = number % columns * side, number // columns * side
-        parts += [f'<g transform="translate({x} {y})">', *_grid_parts(grid, board.size, GridMarks()), "</g>"]
+        parts += [f'<g transform="translate({x} {y})">', *_grid_parts(grid, board.size), "</g>"]
     title = f"{len(board.grids):,} sudokus" + (f", the first {MAX_SHOWN}" if len(board.grids) > MAX_SHOWN else "")
     return rendering.svg_document(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
 
@@ -78,7 +64,6 @@ def steps(board: Board, solution: Solution) -> Iterator[Step]:
     grid, size = board.grids[solution.grid - 1], board.size
     yield Step("The clues", _draw_picture(grid, size, "The clues"))
     candidates = CandidateGrid(grid, size)
-    solved = list(grid)
     # A deduction is applied when the next one is requested: `candidates` are those before it.
     for deduction in iter_deductions(candidates, solution.digits):
         if deduction.technique == CONTRADICTION:
@@ -87,9 +72,7 @@ def steps(board: Board, solution: Solution) -> Iterator[Step]:
         placed: tuple[int, str] | None = None
         if deduction.solved_cell is not None:
             placed = deduction.solved_cell, SYMBOLS[deduction.digits.bit_length() - 1]
-            solved[deduction.solved_cell] = placed[1]
-        marks = _mark_deduction(candidates, deduction, "".join(solved))
-        yield Step(caption, _draw_picture(grid, size, caption, marks), placed)
+        yield Step(caption, _draw_picture(grid, size, caption, candidates, deduction), placed)
 
 
 def as_grid(board: Board, solution: Solution) -> Grid | None:
@@ -109,81 +92,73 @@ def as_grid(board: Board, solution: Solution) -> Grid | None:
 
 def draw_contradiction(grid: str, candidates: CandidateGrid, deduction: Deduction) -> str:
     """Draw a contradiction, with the candidates at that time."""
-    solved = "".join(
-        EMPTY if cell in candidates.unsolved or not bits else SYMBOLS[bits.bit_length() - 1]
-        for cell, bits in enumerate(candidates.candidates)
-    )
-    marks = _mark_deduction(candidates, deduction, solved)
-    return _draw_picture(grid, candidates.layout.size, deduction.text, marks)
+    return _draw_picture(grid, candidates.layout.size, deduction.text, candidates, deduction)
 
 
-def _mark_deduction(candidates: CandidateGrid, deduction: Deduction, solved: str) -> GridMarks:
-    units = candidates.layout.units
-    return GridMarks(
-        solved=solved,
-        candidates=candidates.candidates,
-        new_cell=deduction.solved_cell,
-        is_guess=deduction.technique == "guess",
-        unit_cells=frozenset(cell for number in deduction.units for cell in units[number].cells),
-        reason_cells=frozenset(deduction.cells),
-        removed={
-            cell: bits for cell in deduction.reduced_cells if (bits := candidates.removed_candidates(deduction, cell))
-        },
-    )
-
-
-def _draw_picture(grid: str, size: int, title: str, marks: GridMarks | None = None) -> str:
+def _draw_picture(
+    grid: str, size: int, title: str, candidates: CandidateGrid | None = None, deduction: Deduction | None = None
+) -> str:
     side = _cell_side(size) * size + 2 * MARGIN
-    return rendering.svg_document(side, side, title, STYLE, _grid_parts(grid, size, marks or GridMarks()))
+    return rendering.svg_document(side, side, title, STYLE, _grid_parts(grid, size, candidates, deduction))
 
 
 def _cell_side(size: int) -> int:
     return 40 if size <= 9 else 56 if size <= 16 else 72
 
 
-def _grid_parts(grid: str, size: int, marks: GridMarks) -> Iterator[str]:
+def _grid_parts(
+    grid: str, size: int, candidates: CandidateGrid | None = None, deduction: Deduction | None = None
+) -> Iterator[str]:
+    """Yield the drawing of the clues, of the `candidates` before a `deduction`, and its result."""
     side = _cell_side(size)
     length = side * size
     yield f'<g transform="translate({MARGIN} {MARGIN})">'
     yield f'<rect class="su-paper" width="{length}" height="{length}"/>'
-    removed = marks.removed or {}
-    shades = {
-        "su-unit": marks.unit_cells - marks.reason_cells,
-        "su-why": marks.reason_cells,
-        "su-lose": frozenset(removed) - marks.reason_cells,
-    }
-    if marks.new_cell is not None:
-        shades = {name: cells - {marks.new_cell} for name, cells in shades.items()} | {
-            "su-try" if marks.is_guess else "su-got": frozenset({marks.new_cell})
-        }
-    for name, cells in shades.items():
-        if cells:
-            path = "".join(f"M{at % size * side} {at // size * side}h{side}v{side}h-{side}z" for at in sorted(cells))
-            yield f'<path class="{name}" d="{path}"/>'
-    yield from _text_parts(grid, size, marks, removed)
+    if candidates and deduction:
+        yield from _shade_parts(candidates, deduction, side)
+    yield from _text_parts(grid, size, candidates, deduction)
     yield from _line_parts(size)
     yield "</g>"
 
 
-def _text_parts(grid: str, size: int, marks: GridMarks, removed: dict[int, int]) -> Iterator[str]:
+def _shade_parts(candidates: CandidateGrid, deduction: Deduction, side: int) -> Iterator[str]:
+    size, reason = candidates.layout.size, set(deduction.cells)
+    new = set() if deduction.solved_cell is None else {deduction.solved_cell}
+    shades = {
+        "su-unit": {cell for unit in deduction.units for cell in candidates.layout.units[unit].cells} - reason - new,
+        "su-why": reason - new,
+        "su-lose": set(deduction.reduced_cells) - reason,
+        "su-try" if deduction.technique == "guess" else "su-got": new,
+    }
+    for name, cells in shades.items():
+        if cells:
+            path = "".join(f"M{at % size * side} {at // size * side}h{side}v{side}h-{side}z" for at in sorted(cells))
+            yield f'<path class="{name}" d="{path}"/>'
+
+
+def _text_parts(grid: str, size: int, candidates: CandidateGrid | None, deduction: Deduction | None) -> Iterator[str]:
     """Yield a text element per style: a tenth of the size of one element for each symbol."""
     side, (width, height) = _cell_side(size), BOXES[size]
     digit_height, candidate_height = side * 0.55, side * 0.8 / max(width, height)
     heights = dict.fromkeys(("su-clue", "su-found", "su-new"), digit_height)
     heights |= {"su-small": candidate_height, "su-out": candidate_height}
     symbols: dict[str, list[tuple[float, float, str]]] = {name: [] for name in heights}
-    for cell, (clue, solved) in enumerate(zip(grid, marks.solved or grid, strict=True)):
+    for cell, clue in enumerate(grid):
         left, top = cell % size * side, cell // size * side
-        if clue != EMPTY or solved != EMPTY:
-            name = "su-clue" if clue != EMPTY else "su-new" if cell == marks.new_cell else "su-found"
-            symbol = solved if clue == EMPTY else clue
-            symbols[name].append((left + side / 2, top + side * 0.69, symbol))
-        for number in range(size if solved == EMPTY and marks.candidates else 0):
-            if marks.candidates[cell] >> number & 1:
+        bits = candidates.candidates[cell] if candidates else 0
+        is_new = deduction is not None and cell == deduction.solved_cell
+        if clue != EMPTY:
+            symbols["su-clue"].append((left + side / 2, top + side * 0.69, clue))
+        elif deduction and is_new:
+            symbols["su-new"].append((left + side / 2, top + side * 0.69, SYMBOLS[deduction.digits.bit_length() - 1]))
+        elif candidates and bits and cell not in candidates.unsolved:
+            symbols["su-found"].append((left + side / 2, top + side * 0.69, SYMBOLS[bits.bit_length() - 1]))
+        elif candidates and deduction:
+            removed = candidates.removed_candidates(deduction, cell) if cell in deduction.reduced_cells else 0
+            for number in (number for number in range(size) if bits >> number & 1):
                 x = left + (number % width + 0.5) * side / width
                 y = top + (number // width + 0.78) * side / height
-                name = "su-out" if removed.get(cell, 0) >> number & 1 else "su-small"
-                symbols[name].append((x, y, SYMBOLS[number]))
+                symbols["su-out" if removed >> number & 1 else "su-small"].append((x, y, SYMBOLS[number]))
     for name, points in symbols.items():
         if points:
             x_list, y_list = (" ".join(f"{point[axis]:.4g}" for point in points) for axis in (0, 1))
