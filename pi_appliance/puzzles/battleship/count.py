@@ -34,13 +34,13 @@ CellRows = tuple[tuple[Cell, ...], ...]  # the cells of a sweep. Its rows run al
 def find_placements(board: Board) -> list[Placement]:
     """List the placements that the marks allow, longest ships first, then in reading order."""
     miss, sunk, hit = (board.mask_marks(mark) for mark in (MISS, SUNK, HIT))
-    sunk_squares = union_masks(to_mask(ship.squares, board.width) for ship in board.sunk_ships)
+    occupied, sunk_squares = hit | sunk, union_masks(to_mask(ship.squares, board.width) for ship in board.sunk_ships)
     return [
         place
         for place in list_placements(board.width, board.height, board.fleet, board.touching)
         if not place.mask & miss
         and place.mask & sunk in (0, place.mask)
-        and not (hit | sunk) & place.halo
+        and not occupied & place.halo
         and not (place.mask & sunk_squares and place.ship not in board.sunk_ships)
         and not (board.sinking == "announced" and place.mask & hit == place.mask)
     ]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, InvalidOption, Problem
+from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Step, Validation, check_rules, parse_number, pluralize
-from pi_appliance.puzzles.rendering import svg_document
+from pi_appliance.puzzles.rendering import Problems, svg_document
 
 PIECES = "KQRBNP"
 EMPTY = "."
@@ -297,21 +297,20 @@ _CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([
 
 def parse(text: str, file: str = "board") -> Board:
     """Read a board, one line per row or rows separated by /. Raises ConfigError."""
-    problems: list[Problem] = []
+    problems = Problems(file)
     rows: list[tuple[str, int, int]] = []
     for line, column, row, between in _split_rows(text):
-        marks, row_problems = _parse_row(row, file, line, column)
-        problems += row_problems
-        if marks or row_problems:
+        known = len(problems)
+        marks = _parse_row(row, line, column, problems)
+        if marks or len(problems) > known:
             rows.append((marks, line, column))
         elif between:
-            problems.append(Problem(file, line, column, "a row without squares", "draw empty squares as ."))
+            problems.add(line, column, "a row without squares", "draw empty squares as .")
     if not rows:
-        problems.append(Problem(file, 1, 1, "there is no board here", _BOARD_HELP))
+        problems.add(1, 1, "there is no board here", _BOARD_HELP)
     elif not problems:
-        problems += _check_shape(rows, file)
-    if problems:
-        raise ConfigError(problems)
+        _check_shape(rows, problems)
+    problems.raise_any()
     return Board(tuple(marks for marks, _, _ in rows))
 
 
@@ -326,8 +325,8 @@ def _split_rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
             column += len(row) + 1
 
 
-def _parse_row(row: str, file: str, line: int, first: int) -> tuple[str, list[Problem]]:
-    """Return the squares of `row` as . and letters, and its first problem if there is one."""
+def _parse_row(row: str, line: int, first: int, problems: Problems) -> str:
+    """Return the squares of `row` as . and letters, up to its first problem."""
     marks = ""
     for column, mark in enumerate(row, first):
         if mark in "12345678":
@@ -337,43 +336,43 @@ def _parse_row(row: str, file: str, line: int, first: int) -> tuple[str, list[Pr
         elif mark in _EMPTY_MARKS:
             marks += EMPTY
         elif not mark.isspace() and mark != _TEXT_STYLE:
-            return marks, [Problem(file, line, column, f"{mark!r} is not a piece", _BOARD_HELP)]
-    return marks, []
+            problems.add(line, column, f"{mark!r} is not a piece", _BOARD_HELP)
+            break
+    return marks
 
 
-def _check_shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Problem]:
+def _check_shape(rows: list[tuple[str, int, int]], problems: Problems) -> None:
     width = len(rows[0][0])
     max_size = f"a board has at most {MAX_SIDE} by {MAX_SIDE}"
     for at, (marks, line, column) in enumerate(rows):
         if len(marks) > MAX_SIDE:
-            yield Problem(file, line, column, f"this row has {len(marks)} squares", max_size)
+            problems.add(line, column, f"this row has {len(marks)} squares", max_size)
         elif len(marks) != width:
             message = f"this row has {pluralize(len(marks), 'square')}, and the first one {width}"
-            yield Problem(file, line, column, message, "all rows have the same length; draw empty squares as .")
+            problems.add(line, column, message, "all rows have the same length; draw empty squares as .")
         if at == MAX_SIDE:
-            yield Problem(file, line, column, f"the board has {len(rows)} rows", max_size)
+            problems.add(line, column, f"the board has {len(rows)} rows", max_size)
     if not set("".join(marks for marks, _, _ in rows)) - {EMPTY}:
-        yield Problem(file, rows[0][1], rows[0][2], "the board has no piece", _BOARD_HELP)
+        problems.add(*rows[0][1:], "the board has no piece", _BOARD_HELP)
 
 
 def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Read a solution of `board` such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
     hint = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
     pieces: dict[Square, str] = dict(board.pieces)
-    problems: list[Problem] = []
+    problems = Problems(file)
     captures: list[Capture] = []
     for word in re.finditer(r"\S+", text):
         match = _CAPTURE.fullmatch(word[0])
-        place = file, text.count("\n", 0, word.start()) + 1, word.start() - text.rfind("\n", 0, word.start())
+        place = text.count("\n", 0, word.start()) + 1, word.start() - text.rfind("\n", 0, word.start())
         if not match:
-            problems.append(Problem(*place, f"{word[0]!r} is not a valid capture", hint))
+            problems.add(*place, f"{word[0]!r} is not a valid capture", hint)
             continue
         start, end = (Square("abcdefgh".index(match[at].lower()), int(match[at + 1]) - 1) for at in (2, 4))
         piece = _FIGURES.get(match[1], match[1]) or "P"
         if pieces.get(start, piece) != piece:
-            problems.append(Problem(*place, f"there is no {piece} on {start}, but {pieces[start]}", hint))
+            problems.add(*place, f"there is no {piece} on {start}, but {pieces[start]}", hint)
         pieces[end] = pieces.pop(start, piece)
         captures.append(Capture(start, end))
-    if problems:
-        raise ConfigError(problems)
+    problems.raise_any()
     return tuple(captures)

@@ -7,10 +7,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, InvalidOption, Problem
+from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.deductions import LEVELS
-from pi_appliance.puzzles.rendering import listing_parser, parse_error
+from pi_appliance.puzzles.rendering import Problems, listing_parser, parse_error
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 EMPTY = "."
@@ -218,10 +218,10 @@ class _LineGrid(NamedTuple):
 
 
 class _DrawnRow(NamedTuple):
-    """A row of a drawn grid: its line number, the column of each cell, and the cells."""
+    """A row of a drawn grid: its line number, the column of its first cell, and the cells."""
 
     line: int
-    columns: list[int]
+    column: int
     cells: str
 
 
@@ -267,17 +267,17 @@ def _parse_any(text: str, file: str) -> Board:
     grids: list[str] = []
     solutions: list[str] = []
     rows: list[_DrawnRow] = []
-    problems: list[Problem] = []
+    problems = Problems(file)
     first: tuple[int, int] | None = None  # size and line of the first grid
     lines = list(_iter_rows(_fill_blanks(text.translate(_BOX_DRAWING))))
     drawn_lines = _find_sixteen_rows(lines)
     for line, row in lines:
         grid = None if line in drawn_lines else _read_line_grid(row)
         if rows and grid and len(grid.grid) in _LONG_LENGTHS:  # too long for a row of a drawing
-            problems.append(_unfinished_problem(rows, file))
+            _add_unfinished(rows, problems)
             rows = []
         if rows or grid is None:
-            rows += _read_row(row, line, file, rows, problems, may_be_header=not grids)
+            rows += _read_row(row, line, rows, problems, may_be_header=not grids)
             if not rows or len(rows) < len(rows[0].cells):
                 continue
             start, rows, grid = rows[0].line, [], _LineGrid(0, "".join(each.cells for each in rows), "")
@@ -286,17 +286,19 @@ def _parse_any(text: str, file: str) -> Board:
         size = _SIZE_BY_CELLS[len(grid.grid)]
         if first is not None and first[0] != size:
             hint = f"the one in line {first[1]} is {first[0]}x{first[0]}: give each size its own file"
-            problems.append(Problem(file, start, 1, f"this grid is {size}x{size}", hint))
+            problems.add(start, 1, f"this grid is {size}x{size}", hint)
         first = first or (size, start)
-        problems += _find_problems(grid, size, file, line)
+        if wrong := grid.grid.strip(SYMBOLS[:size] + EMPTY)[:1]:
+            _add_wrong_symbol(wrong, size, line, grid.column + grid.grid.index(wrong), problems)
+        elif grid.wrong:
+            problems.add(line, *grid.wrong)
         grids.append(grid.grid)
         solutions.append(grid.solution)
     if rows:
-        problems.append(_unfinished_problem(rows, file))
+        _add_unfinished(rows, problems)
     if not grids and not problems:
-        problems.append(Problem(file, 1, 1, "no grid is drawn here", _GRID_HELP))
-    if problems:
-        raise ConfigError(problems)
+        problems.add(1, 1, "no grid is drawn here", _GRID_HELP)
+    problems.raise_any()
     return Board(tuple(grids), first[0] if first else 9, tuple(solutions) if any(solutions) else ())
 
 
@@ -400,15 +402,6 @@ def _keeps_clues(solution: bytes, grid: bytes) -> bool:
     return (int.from_bytes(solution) ^ int.from_bytes(grid)) & clues == 0
 
 
-def _find_problems(grid: _LineGrid, size: int, file: str, line: int) -> Iterator[Problem]:
-    """Yield the first problem of a grid in one line, or of its solution."""
-    if wrong := grid.grid.strip(SYMBOLS[:size] + EMPTY)[:1]:
-        yield _symbol_problem(wrong, size, file, line, grid.column + grid.grid.index(wrong))
-    elif grid.wrong:
-        column, message, hint = grid.wrong
-        yield Problem(file, line, column, message, hint)
-
-
 def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:
     """Return the rows of 16 cells that belong to drawn 16x16 grids, not to a 4x4 each.
 
@@ -426,74 +419,75 @@ def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:
 
 
 def _read_row(
-    row: str, line: int, file: str, above: list[_DrawnRow], problems: list[Problem], *, may_be_header: bool
+    row: str, line: int, above: list[_DrawnRow], problems: Problems, *, may_be_header: bool
 ) -> list[_DrawnRow]:
     """Read a row of a drawing; return nothing for a table header or a bad size."""
-    read = _read_cells(row, line) or _read_numbers(row, line) or _read_symbols(row, line)
-    width = len(read.cells)
+    read = _read_cells(row) or _read_numbers(row) or _read_symbols(row)
+    columns, cells = [column for column, _ in read] or [1], "".join(symbol for _, symbol in read).translate(_NORMALIZE)
+    width = len(cells)
     size = len(above[0].cells) if above else width
-    wrong = read.cells.strip(SYMBOLS[:size] + EMPTY)[:1]
+    wrong = cells.strip(SYMBOLS[:size] + EMPTY)[:1]
     if may_be_header and wrong and re.search("[,;]", row) and re.search("[a-z]{3}", row.casefold()):
         return []
-    message, columns = f"this row has {pluralize(width, 'cell')}", read.columns or [1]
+    message = f"this row has {pluralize(width, 'cell')}"
     if size not in BOXES:
-        hint = _GRID_HELP if size != 0 else "draw its cells, or remove it"
-        problems.append(Problem(file, line, columns[0], message, hint))
+        problems.add(line, columns[0], message, _GRID_HELP if size != 0 else "draw its cells, or remove it")
         return []
     if wrong:
-        problems.append(_symbol_problem(wrong, size, file, line, columns[read.cells.index(wrong)]))
+        _add_wrong_symbol(wrong, size, line, columns[cells.index(wrong)], problems)
     elif width != size:
-        column = columns[min(size, len(columns) - 1)]
-        problems.append(Problem(file, line, column, message, f"the rows above it have {size}"))
+        problems.add(line, columns[min(size, width - 1)], message, f"the rows above it have {size}")
     else:
-        return [read]
-    return [read._replace(cells=EMPTY * size)]
+        return [_DrawnRow(line, columns[0], cells)]
+    return [_DrawnRow(line, columns[0], EMPTY * size)]
 
 
-def _read_symbols(row: str, line: int) -> _DrawnRow:
-    symbols = [(at, symbol) for at, symbol in enumerate(row, 1) if not symbol.isspace() and symbol not in "|,;"]
-    return _DrawnRow(line, [at for at, _ in symbols], "".join(symbol for _, symbol in symbols).translate(_NORMALIZE))
+_Cells = list[tuple[int, str]]  # the column and the symbol of each cell
 
 
-def _read_cells(row: str, line: int) -> _DrawnRow | None:
-    """Read a row with separators between all cells, some of them blank. None if it is not."""
+def _read_symbols(row: str) -> _Cells:
+    return [(at, symbol) for at, symbol in enumerate(row, 1) if not symbol.isspace() and symbol not in "|,;"]
+
+
+def _read_cells(row: str) -> _Cells:
+    """Read a row with separators between all cells, some of them blank. Empty if it is not."""
     body = row.strip().removeprefix("|").removesuffix("|")
     separator = next((mark for mark in "|,;" if mark in body), None)
-    cells = body.split(separator)
-    if len(cells) not in BOXES or all(cell.strip() for cell in cells) or any(len(cell.strip()) > 1 for cell in cells):
-        return None
-    columns, at = [], row.index(body) + 1
-    for cell in cells:
-        columns.append(at + len(cell) - len(cell.lstrip()) if cell.strip() else at)
-        at += len(cell) + 1
-    return _DrawnRow(line, columns, "".join(cell.strip() or EMPTY for cell in cells).translate(_NORMALIZE))
-
-
-def _read_numbers(row: str, line: int) -> _DrawnRow | None:
-    """Read a row of numbers, at least one with two digits. None if it is not."""
-    fields = list(_FIELD_PATTERN.finditer(row))
-    size = len(fields)
-    if size not in BOXES or not any(len(field[0]) == 2 for field in fields):
-        return None
-    symbols = []
+    fields = body.split(separator)
+    if len(fields) not in BOXES or all(field.strip() for field in fields) or any(len(f.strip()) > 1 for f in fields):
+        return []
+    cells, at = _Cells(), row.index(body) + 1
     for field in fields:
-        text = field[0].translate(_NORMALIZE) if len(field[0]) == 1 else field[0]
-        if text == EMPTY:
-            symbols.append(text)
+        indent = len(field) - len(field.lstrip()) if field.strip() else 0
+        cells.append((at + indent, field.strip() or EMPTY))
+        at += len(field) + 1
+    return cells
+
+
+def _read_numbers(row: str) -> _Cells:
+    """Read a row of numbers, at least one with two digits. Empty if it is not."""
+    fields = [(field.start() + 1, field[0]) for field in _FIELD_PATTERN.finditer(row)]
+    size = len(fields)
+    if size not in BOXES or not any(len(text) == 2 for _, text in fields):
+        return []
+    cells = _Cells()
+    for column, text in fields:
+        if text.translate(_NORMALIZE) == EMPTY:
+            cells.append((column, EMPTY))
         elif text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= size:
-            symbols.append(SYMBOLS[int(text) - 1])
+            cells.append((column, SYMBOLS[int(text) - 1]))
         else:
-            return None
-    return _DrawnRow(line, [field.start() + 1 for field in fields], "".join(symbols))
+            return []
+    return cells
 
 
-def _unfinished_problem(rows: list[_DrawnRow], file: str) -> Problem:
+def _add_unfinished(rows: list[_DrawnRow], problems: Problems) -> None:
     missing = len(rows[0].cells) - len(rows)
     message = f"the grid that begins here has {pluralize(len(rows), 'row')} of {len(rows[0].cells)} cells"
     hint = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
-    return Problem(file, rows[0].line, rows[0].columns[0], message, hint)
+    problems.add(rows[0].line, rows[0].column, message, hint)
 
 
-def _symbol_problem(symbol: str, size: int, file: str, line: int, column: int) -> Problem:
+def _add_wrong_symbol(symbol: str, size: int, line: int, column: int, problems: Problems) -> None:
     hint = f"use 1 to {SYMBOLS[size - 1]}, and 0 . * or _ for an empty cell"
-    return Problem(file, line, column, f"{symbol!r} is not a symbol of a {size}x{size} grid", hint)
+    problems.add(line, column, f"{symbol!r} is not a symbol of a {size}x{size} grid", hint)
