@@ -176,7 +176,8 @@ def _parse_moves(rows: list[tuple[int, int, str]], places: int, file: str) -> Mo
         try:
             lines = parse_lines(part.text, places)
         except ValueError as error:
-            raise parse_error(file, *part.place, *str(error).split("; ", 1)) from None
+            message, _, hint = str(error).partition("; ")
+            raise parse_error(file, *part.place, message, hint) from None
     return lines
 
 

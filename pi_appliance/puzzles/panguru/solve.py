@@ -13,7 +13,7 @@ from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
-from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, partial_result, walk_levels
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, walk_levels
 
 UNREACHABLE = 255  # cost; longer than any solution
 
@@ -101,8 +101,12 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: Searc
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
         return result
-    proven = result.reason or f"it takes {pluralize(int(result.details['moves']), 'move')}"
-    table = difficulty(board, range(board.random_boards), runtime, f"{proven}; ")
+    try:
+        table = difficulty(board, range(board.random_boards), runtime)
+    except Interrupted as error:
+        proven = result.reason or f"it takes {pluralize(int(result.details['moves']), 'move')}"
+        error.partial_result = f"{proven}; {error.partial_result}"
+        raise
     return replace(result, tables=[*result.tables, table])
 
 
@@ -144,11 +148,8 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     return f"move the pebble {board.pebbles[solution[0]]} from {solution[0]} to {board.hole}; then {rest}"
 
 
-def difficulty(board: Board, seeds: Sequence[int], runtime: SearchRuntime = SERIAL, proven: str = "") -> Table:
-    """Solve a random board like `board` for each of `seeds`, and tabulate them by fewest moves.
-
-    An interruption reports `proven`, and how many were solved.
-    """
+def difficulty(board: Board, seeds: Sequence[int], runtime: SearchRuntime = SERIAL) -> Table:
+    """Solve a random board like `board` for each of `seeds`, and tabulate them by fewest moves."""
 
     def solve_batch(batch: Sequence[int]) -> list[tuple[int, int, int]]:
         return [_solve_random(seed, board, runtime) for seed in batch]
@@ -156,17 +157,16 @@ def difficulty(board: Board, seeds: Sequence[int], runtime: SearchRuntime = SERI
     batches = [seeds[at : at + BOARDS_PER_CALL] for at in range(0, len(seeds), BOARDS_PER_CALL)]
     by_moves: dict[int, list[tuple[int, int]]] = {}
     done = 0
-
-    def describe() -> str:
-        most = f", none of which takes more than {pluralize(max(by_moves), 'move')}" if by_moves else ""
-        return f"{proven}{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
-
-    with partial_result(describe):
+    try:
         for results in runtime.executor.map(solve_batch, batches):
             for seed, moves, count in results:
                 by_moves.setdefault(moves, []).append((count, seed))
             done += len(results)
             runtime.report_progress(done / len(seeds), f"{pluralize(done, 'random board')} solved")
+    except Interrupted as error:  # the partial result of a single board says nothing here
+        most = f", none of which takes more than {pluralize(max(by_moves), 'move')}" if by_moves else ""
+        error.partial_result = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
+        raise
     rows = [
         (moves, len(boards), median(count for count, _ in boards), max(boards)[0], min(seed for _, seed in boards))
         for moves, boards in sorted(by_moves.items())

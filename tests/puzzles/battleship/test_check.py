@@ -90,7 +90,7 @@ def test_mutated_solutions_pass_only_if_they_keep_the_rules() -> None:
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
-        ("C1-C3 B1 A1", "C1-C3: C3 is a miss"),
+        ("C1-C3 A1 A3", "C1-C3: C3 is a miss"),
         ("A2-A4 D1 A1", "A2-A4: A4 is outside the sea"),
         ("B1-D1 C1 A1", "C1: B1-D1 already lies on C1"),
         ("B1-D1 A1", "the fleet has another ship of 1"),

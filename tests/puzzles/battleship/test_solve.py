@@ -231,7 +231,7 @@ def test_a_generated_board_has_the_size_and_rules_of_its_template() -> None:
         assert each.details["shots"] == len(board.find_marks(".X#")) == 17
         assert len(board.sunk_ships) == each.details["sunk_ships"]
         assert next(battleship.solve(board, SolveMode.FIRST, SearchRuntime()).solutions, None)
-    with pytest.raises(Refused, match="no fleet could be placed"):
+    with pytest.raises(Refused, match="the fleet 3 could not be placed"):
         battleship.generate(1, make_board("??\n??", fleet="3"), SearchRuntime())
 
 
