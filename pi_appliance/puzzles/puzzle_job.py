@@ -38,8 +38,7 @@ from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.plan import Plan, Task, plan_tasks
 from pi_appliance.puzzles.rendering import format_details, format_elapsed, render_rows
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
-from pi_appliance.puzzles.runtime.limits import MemoryBudget
-from pi_appliance.puzzles.runtime.local import Estimate
+from pi_appliance.puzzles.runtime.local import Estimate, MemoryBudget
 from pi_appliance.storage.model import Picture, Result
 
 

@@ -19,8 +19,7 @@ from pi_appliance.puzzles import kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, find_pagodas, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Hole
-from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, Result, SearchRuntime, Shared
-from pi_appliance.puzzles.runtime.limits import format_bytes
+from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, Result, SearchRuntime, Shared, format_bytes
 
 ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
 COPY_SIZE = 16 * ITEM_SIZE  # cells copied in about that time
@@ -501,25 +500,11 @@ class _Probe(SolutionCounter):
         raise _Foretold
 
 
-class _ProbeRuntime(SearchRuntime):
-    """The cores of another runtime, without its cache and its limits of memory."""
-
-    def __init__(self, runtime: SearchRuntime) -> None:
-        super().__init__(runtime.monotonic)
-        self._runtime, self.cores, self.executor, self.remote = runtime, runtime.cores, runtime.executor, runtime.remote
-
-    def check_stop(self) -> None:
-        self._runtime.check_stop()
-
-    def report_progress(self, part: float | None, note: str) -> None:
-        self._runtime.report_progress(part, note)
-
-
 def foretell_memory(field: Bitboard, runtime: SearchRuntime) -> int:
     """Return the bytes that a count takes, by counting its first levels. Raises Interrupted."""
     if field.board.all_positions:
         return round(POSITION_SHARE * count_placements(field))
-    probe = _Probe(field, _ProbeRuntime(runtime))
+    probe = _Probe(field, runtime.without_limits())
     try:
         result = probe.run()
     except (_Foretold, CountLimitReached):

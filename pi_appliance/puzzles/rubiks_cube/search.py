@@ -23,6 +23,11 @@ MAX_SOLUTION = 22  # turns
 MAX_PHASE2 = 10  # turns: another phase 1 gives a shorter solution sooner than a longer phase 2
 NODE_BUDGET = 5_000  # positions between progress reports: hundredths of a second in plain Python
 NO_FACE = 99
+PARALLEL_SPLITS = ((12, 1), (14, 27), (MAX_LENGTH, 243))
+"""A phase 1 shorter than the first number is split into the second number of parts.
+
+A part takes hundredths of a second, in plain Python a second.
+"""
 _BUFFER_COUNT = 10
 
 Turns = tuple[int, ...]
@@ -120,26 +125,39 @@ def search_buffers() -> "list[array[int]]":
 class TwoPhaseSearch:
     """Search for shorter and shorter solutions of one cube."""
 
-    _splits: Sequence[tuple[int, int]] = ((MAX_LENGTH, 1),)
-    """A phase 1 shorter than the first number is split into the second number of parts."""
-
-    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime = SERIAL) -> None:
+    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime | None = None) -> None:
+        """Search on all cores of `runtime`, or in this process without one."""
+        self._executor = runtime.executor if runtime else None
+        self._splits = PARALLEL_SPLITS if runtime else ((MAX_LENGTH, 1),)
         self._views = cube_views(state)
         self._search = PhaseSearch(tables, search_buffers())
+        self._finished_nodes = 0  # positions searched in finished units of all cores
         self.lower_bound = _lower_bound(self._views, tables)
         # By number of moves: whether such a solution is found. The last entry is a sentinel.
-        self._found_lengths = runtime.shared_buffer(MAX_SOLUTION + 2)
+        self._found_lengths = (runtime or SERIAL).shared_buffer(MAX_SOLUTION + 2)
         self._found_lengths[MAX_SOLUTION + 1] = 1
 
     @property
     def nodes(self) -> int:
-        """The number of positions searched."""
-        return self._search.nodes
+        """The number of positions searched; on many cores, in all finished units."""
+        return self._finished_nodes if self._executor else self._search.nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
         """Yield each shorter solution, at least one, and None now and then."""
-        for unit in self._work_units(should_stop):
-            yield from self._search_unit(unit, should_stop)
+        if not self._executor:
+            for unit in self._work_units(should_stop):
+                yield from self._search_unit(unit, should_stop)
+            return
+
+        def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
+            before = self._search.nodes
+            found = [solution for solution in self._search_unit(unit, should_stop) if solution]
+            return found, self._search.nodes - before
+
+        for solutions, nodes in self._executor.map(search_unit, self._work_units(should_stop)):
+            self._finished_nodes += nodes
+            yield from solutions
+            yield None
 
     def _best_length(self) -> int:
         """Return the length of the shortest solution of all cores, or `MAX_SOLUTION` + 1."""
@@ -178,34 +196,6 @@ class TwoPhaseSearch:
                 if self._best_length() <= MAX_SOLUTION and should_stop(self._best_length(), search.nodes):
                     return
                 search.limit_length(self._best_length() - 1 - len(pair))
-            yield None
-
-
-class ParallelTwoPhaseSearch(TwoPhaseSearch):
-    """The same search on all cores."""
-
-    _splits = ((12, 1), (14, 27), (MAX_LENGTH, 243))  # a part takes hundredths of a second, in plain Python a second
-
-    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
-        super().__init__(state, tables, runtime)
-        self._map, self._nodes = runtime.executor.map, 0
-
-    @property
-    def nodes(self) -> int:
-        """The number of positions searched in all finished units."""
-        return self._nodes
-
-    def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, at least one, and None now and then."""
-
-        def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
-            before = self._search.nodes
-            found = [solution for solution in self._search_unit(unit, should_stop) if solution]
-            return found, self._search.nodes - before
-
-        for solutions, nodes in self._map(search_unit, self._work_units(should_stop)):
-            self._nodes += nodes
-            yield from solutions
             yield None
 
 

@@ -9,23 +9,9 @@ from itertools import islice
 from random import Random
 
 from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
-from pi_appliance.puzzles.rubiks_cube.coordinates import (
-    CORNERS,
-    EDGES,
-    FIXED_CORNER,
-    POCKET_ORDERS,
-    POCKET_TURNS,
-    POCKET_TWISTS,
-    SOLVED,
-    State,
-    cube_state,
-    facelets_of,
-    is_odd,
-    pocket_moves,
-    pocket_position,
-)
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.notation import describe_turn, parse
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
@@ -40,7 +26,6 @@ from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
 )
 from pi_appliance.puzzles.rubiks_cube.search import (
     OptimalSearch,
-    ParallelTwoPhaseSearch,
     PhaseSolution,
     Turns,
     TwoPhaseSearch,
@@ -75,7 +60,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
         return Answer(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
-    state = cube_state(board.facelets, board.side)
+    state = c.cube_state(board.facelets, board.side)
     # The near search takes ten milliseconds. Tables that are at hand rule it out for most cubes.
     tables = load_tables(runtime) if board.side == 3 and has_loaded_tables(runtime) else None
     if (tables is None or may_be_near(state, tables)) and (near := find_near_solutions(state, board.side)):
@@ -117,12 +102,12 @@ def _cube_solver(
     tables, distances = shared
 
     def solve_cube(board: Board) -> Solution:
-        started_at, state = runtime.monotonic(), cube_state(board.facelets, board.side)
+        started_at, state = runtime.monotonic(), c.cube_state(board.facelets, board.side)
         if is_solved(board):
             return ()
         if tables is None or board.side == 2:
             assert distances is not None
-            return next(_iter_solutions(distances, pocket_position(state)))
+            return next(_iter_solutions(distances, c.pocket_position(state)))
         if may_be_near(state, tables) and (near := find_near_solutions(state, board.side)):
             return turn_names(near[0])
         return next(_FirstSearch(board, tables, runtime, started_at).run().solutions)
@@ -186,7 +171,7 @@ class _FirstSearch:
 
     def __init__(self, board: Board, tables: SearchTables, runtime: SearchRuntime, started_at: float) -> None:
         self.board, self.tables, self.runtime, self.started_at = board, tables, runtime, started_at
-        self.state = cube_state(board.facelets, 3)
+        self.state = c.cube_state(board.facelets, 3)
         self.best: PhaseSolution | None = None
         self.lower_bound = self.nodes = 0
         left, seconds = runtime.seconds_left(), board.seconds
@@ -232,9 +217,8 @@ class _FirstSearch:
         )
 
     def _search_phases(self, history: list[tuple[int | float | str, ...]]) -> None:
-        search = TwoPhaseSearch(self.state, self.tables)
-        if self.runtime.cores > 1 and self.seconds >= MIN_PARALLEL_SECONDS:
-            search = ParallelTwoPhaseSearch(self.state, self.tables, self.runtime)
+        is_parallel = self.runtime.cores > 1 and self.seconds >= MIN_PARALLEL_SECONDS
+        search = TwoPhaseSearch(self.state, self.tables, self.runtime if is_parallel else None)
         self.lower_bound = search.lower_bound
 
         def should_stop(moves: int, nodes: int) -> bool:
@@ -274,7 +258,7 @@ def generate(
     board = parse(board) if isinstance(board, str) else board
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)
-    cube = replace(board, facelets=facelets_of(state, board.side))
+    cube = replace(board, facelets=c.facelets_of(state, board.side))
     if board.side == 2:
         solution = next(solve(cube, SolveMode.FIRST, runtime).solutions)
     else:
@@ -283,7 +267,7 @@ def generate(
     return GeneratedBoard(cube, {"scramble": scramble, "scramble_moves": len(solution)})
 
 
-def _first_solution(state: State, runtime: SearchRuntime) -> Turns:
+def _first_solution(state: c.State, runtime: SearchRuntime) -> Turns:
     """Return the first solution by the small tables: it does not depend on the cache."""
     for solution in TwoPhaseSearch(state, load_tables(runtime, use_large=False)).run():
         runtime.report_progress(None, "looking for a scramble")
@@ -292,15 +276,15 @@ def _first_solution(state: State, runtime: SearchRuntime) -> Turns:
     raise AssertionError("every cube is solved in 22 moves")
 
 
-def random_state(rng: Random, side: int) -> State:
+def random_state(rng: Random, side: int) -> c.State:
     """Return a random reachable state; the corner DBL of a 2x2x2 is solved."""
-    corners = [corner for corner in range(len(CORNERS)) if side == 3 or corner != FIXED_CORNER]
-    edges = list(range(len(EDGES))) if side == 3 else []
+    corners = [corner for corner in range(len(c.CORNERS)) if side == 3 or corner != c.FIXED_CORNER]
+    edges = list(range(len(c.EDGES))) if side == 3 else []
     corner_places, edge_places = rng.sample(corners, len(corners)), rng.sample(edges, len(edges))
-    if side == 3 and is_odd(corner_places) != is_odd(edge_places):
+    if side == 3 and c.is_odd(corner_places) != c.is_odd(edge_places):
         edge_places[:2] = reversed(edge_places[:2])
-    state = list(SOLVED)
-    for first, size, homes, places in ((0, 3, corners, corner_places), (3 * len(CORNERS), 2, edges, edge_places)):
+    state = list(c.SOLVED)
+    for first, size, homes, places in ((0, 3, corners, corner_places), (3 * len(c.CORNERS), 2, edges, edge_places)):
         turns = [rng.randrange(size) for _ in homes]
         turns[-1:] = [-sum(turns[:-1]) % size for _ in turns[-1:]]  # the last follows from the others, if there is one
         for home, place, turn in zip(homes, places, turns, strict=True):
@@ -310,7 +294,6 @@ def random_state(rng: Random, side: int) -> State:
 
 
 CACHE_NAME = "rubiks-cube/pocket-2"
-POCKET_POSITIONS = POCKET_ORDERS * POCKET_TWISTS
 GODS_NUMBER = 11
 
 
@@ -318,8 +301,8 @@ def load_distances(runtime: SearchRuntime) -> memoryview:
     """Return the distance of each position, a byte each. Raises `Interrupted`."""
 
     def build() -> dict[str, Buffer]:
-        orders, twists = pocket_moves()
-        sizes = POCKET_ORDERS, POCKET_TWISTS, POCKET_TURNS
+        orders, twists = c.pocket_moves()
+        sizes = c.POCKET_ORDERS, c.POCKET_TWISTS, c.POCKET_TURNS
         return {"distances": build_distance_table(orders, twists, *sizes, runtime, "table of the 2x2x2")}
 
     return cached_tables(runtime, CACHE_NAME, build)["distances"]
@@ -336,7 +319,7 @@ def distance_table(distances: "memoryview[int]") -> Table:
 def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Return the shortest solutions of a 2x2x2. Raises `Interrupted`."""
     distances = load_distances(runtime)
-    start = pocket_position(cube_state(board.facelets, 2))
+    start = c.pocket_position(c.cube_state(board.facelets, 2))
     path_counts: dict[int, int] = {}
     count = _count_paths(distances, start, path_counts)
     solutions: Iterator[Solution] = iter(()) if mode is SolveMode.COUNT else _iter_solutions(distances, start)
@@ -352,10 +335,10 @@ def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
 
 
 def _closer_positions(distances: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
-    orders, twists = pocket_moves()
-    order, twist = divmod(position, POCKET_TWISTS)
-    for turn in range(POCKET_TURNS):
-        other = orders[order * POCKET_TURNS + turn] * POCKET_TWISTS + twists[twist * POCKET_TURNS + turn]
+    orders, twists = c.pocket_moves()
+    order, twist = divmod(position, c.POCKET_TWISTS)
+    for turn in range(c.POCKET_TURNS):
+        other = orders[order * c.POCKET_TURNS + turn] * c.POCKET_TWISTS + twists[twist * c.POCKET_TURNS + turn]
         if distances[other] < distances[position]:
             yield turn, other
 

@@ -17,12 +17,12 @@ from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.puzzles.runtime.limits import format_bytes
 
 if TYPE_CHECKING:
     from pi_appliance.puzzles.runtime.remote import ExecutorSource
@@ -113,6 +113,7 @@ class SearchRuntime:
     """Everything a search may use: here one core, a cache in memory, no deadline, and time 0."""
 
     cores = 1  # the number of calls that `executor` makes at the same time
+    memory_is_limited = True
     checkpoint_writes: float = float("inf")  # bytes that checkpoints may write, to spare the SD card
     executor: Executor = SerialExecutor()
     """Its `map` makes calls in copies of this process, forked at the first `next`.
@@ -163,6 +164,12 @@ class SearchRuntime:
 
     def require_memory(self, size: int, purpose: str) -> None:
         """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
+
+    def without_limits(self) -> "SearchRuntime":
+        """Return this runtime without its saved tables and checkpoints, and with all memory."""
+        other = copy(self)
+        other.cache, other.checkpoints, other.memory_is_limited = Cache(), set(), False
+        return other
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one."""
@@ -249,6 +256,14 @@ def _checksum(name: str, parts: Iterable[Buffer]) -> int:
     for part in parts:
         checksum = zlib.crc32(part, checksum)
     return checksum
+
+
+def format_bytes(size: int) -> str:
+    """Return `size` in the largest decimal unit, such as 1.1GB."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f}".removesuffix(".0") + unit
+    return f"{size}B"
 
 
 class Checkpoint:

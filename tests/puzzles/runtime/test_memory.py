@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime import limits
+from pi_appliance.puzzles.runtime import local
 from tests.installation import ROOT
 
 MB = 1_000_000
 RAISE = "let job cube have `memory: {}`"
 
 
-class Box(limits.SysPaths):
+class Box(local.SysPaths):
     """A machine made of files."""
 
     def put(self, name: str, text: str) -> None:
@@ -40,20 +40,20 @@ def here() -> int:
 
 @pytest.mark.parametrize(("share", "most"), [(None, 1_024), (50, 1), (100, 1), (101, 2), (9900, 99)])
 def test_a_share_of_the_processors_is_cores(box: Box, share: int | None, most: int) -> None:
-    assert limits.available_cores(share, box) == min(most, here())
+    assert local.available_cores(share, box) == min(most, here())
 
 
 def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> None:
     box.put("cgroup/pi.service/cpu.max", "80000 100000\n")
     box.put("cgroup/cpu.max", "max 100000\n")
-    assert limits.available_cores(None, box) == 1
-    assert limits.available_cores(None, limits.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
+    assert local.available_cores(None, box) == 1
+    assert local.available_cores(None, local.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
 
 
 def test_a_refusal_names_the_limit_and_the_free_memory(box: Box) -> None:
-    limits.require_memory(1_000 * MB, "the table of corners", limits.memory_budgets(RAISE, box))
+    local.require_memory(1_000 * MB, "the table of corners", local.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
-        limits.require_memory(1_100 * MB, "the table of corners", limits.memory_budgets(RAISE, box))
+        local.require_memory(1_100 * MB, "the table of corners", local.memory_budgets(RAISE, box))
     assert str(refused.value) == (
         "the table of corners needs 1.1GB of memory, but this machine leaves 1GB; "
         "end other programs or use a machine with more memory"
@@ -66,15 +66,15 @@ def test_the_limit_of_the_job_is_reported_with_the_key_that_raises_it(box: Box) 
     box.put("cgroup/pi.service/run-7-1/memory.stat", f"anon {50 * MB}\ninactive_file {20 * MB}\n")
     box.put("cgroup/pi.service/memory.max", f"{400 * MB}\n")
     box.put("cgroup/pi.service/memory.current", f"{70 * MB}\n")
-    limits.require_memory(150 * MB, "the book", limits.memory_budgets(RAISE, box))
+    local.require_memory(150 * MB, "the book", local.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
-        limits.require_memory(160 * MB, "the book", limits.memory_budgets(RAISE, box))
+        local.require_memory(160 * MB, "the book", local.memory_budgets(RAISE, box))
     assert str(refused.value) == (
         "the book needs 160MB of memory, but the limit of the job leaves 150MB; let job cube have `memory: 240MB`"
     )
     box.put("cgroup/pi.service/memory.current", f"{390 * MB}\n")
     with pytest.raises(Refused, match=r"the limit of pi\.service leaves 10MB; raise that limit to"):
-        limits.require_memory(160 * MB, "the book", limits.memory_budgets(RAISE, box))
+        local.require_memory(160 * MB, "the book", local.memory_budgets(RAISE, box))
 
 
 @pytest.mark.parametrize(
