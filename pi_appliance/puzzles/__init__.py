@@ -161,6 +161,7 @@ class Puzzle(Protocol):
       scores of a file of positions.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
+    - `count_boards(board) -> int`: how many a text holds, each of which gets its first solution.
     - `NOTATION`: a sentence that explains the names in the captions of the steps.
     - `SOLVED_AT_ONCE = True`: a picture shows the board and its solution, and no steps.
     """

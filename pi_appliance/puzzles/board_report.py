@@ -63,7 +63,9 @@ class BoardReport:
         try:
             write(f"{BOARD_HEADER}\n{self.puzzle.render(self.board)}\n")
             self.answer = self.puzzle.solve(self.board, self.mode, runtime)
-            self.list_solutions(1 if self.mode is SolveMode.FIRST else limit, write, report_listed)
+            if self.mode is SolveMode.FIRST:  # one solution, or one of each board of a text with many
+                limit = self.puzzle.count_boards(self.board) if hasattr(self.puzzle, "count_boards") else 1
+            self.list_solutions(limit, write, report_listed)
         except Interrupted as error:
             interrupted = error
             listed = f"listing was interrupted after {pluralize(self.listed, 'solution')}"

@@ -47,7 +47,7 @@ def parse_listing(
     for number, row in rows:
         if row == BOARD_HEADER:
             drawing = "\n".join(row for _, row in take_drawing(rows, is_blank))
-            entries.append((_placed(partial(board_of, drawing, file), number), []))
+            entries.append((move_problems(partial(board_of, drawing, file), number), []))
         elif row == SOLUTION_START:
             if not entries:
                 raise parse_error(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")
@@ -58,7 +58,7 @@ def parse_listing(
                 lines.append(read_solution(board, rows, number))
             elif line_of:
                 at, notation = _first_row(rows, number, file)
-                lines.append(_placed(partial(line_of, board, notation, file), at - 1))
+                lines.append(move_problems(partial(line_of, board, notation, file), at - 1))
         elif row == SOLUTION_END:
             raise parse_error(
                 file, number, 1, "this solution does not begin", f"write {SOLUTION_START!r} above its first row"
@@ -122,7 +122,7 @@ def unended_solution(file: str, start: int) -> ConfigError:
     return parse_error(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last row")
 
 
-def _placed(read: Callable[[], Result], above: int) -> Result:
+def move_problems(read: Callable[[], Result], above: int) -> Result:
     """Call `read`; move its problems down by `above` rows."""
     try:
         return read()

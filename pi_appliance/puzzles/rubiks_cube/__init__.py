@@ -1,7 +1,16 @@
 """Rubik's cube: the 3x3x3 in at most 22 moves at once, fewer with time; the 2x2x2 optimally."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
+from pi_appliance.puzzles.rubiks_cube.board import (
+    BOARDS,
+    RULES,
+    Board,
+    Solution,
+    check,
+    count_boards,
+    describe,
+    with_rules,
+)
 from pi_appliance.puzzles.rubiks_cube.notation import (
     notate,
     parse,
@@ -19,7 +28,7 @@ NODE_UNIT = "positions"
 MODES = (SolveMode.FIRST, SolveMode.FEWEST, SolveMode.COUNT)
 
 __all__ = [
-    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "describe", "foretell", "generate",
-    "hint", "notate", "parse", "parse_listing", "parse_solution", "precompute", "render", "render_solution",
-    "render_svg", "solve", "solve_many", "steps", "with_rules",
+    "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Solution", "check", "count_boards", "describe",
+    "foretell", "generate", "hint", "notate", "parse", "parse_listing", "parse_solution", "precompute", "render",
+    "render_solution", "render_svg", "solve", "solve_many", "steps", "with_rules",
 ]  # fmt: skip

@@ -26,7 +26,8 @@ RULES: Mapping[str, Rule] = {
     "target": Rule("stop at a solution of this many moves or fewer; 0: never", "0"),
 }
 
-Solution = tuple[str, ...]  # turns of the cube in its orientation, each one of `TURNS`
+Solution = tuple[str, ...]
+"""Turns of the cube as it is held, each in `TURN_NAMES`; of many cubes, then its number: `#2`."""
 Vector = tuple[int, int, int]
 
 
@@ -41,14 +42,31 @@ class Board:
     facelets: str
     seconds: float | None = 1
     target: int = 0
+    others: tuple["Board", ...] = ()  # the further cubes of a text with a cube in each line
+
+    @property
+    def cubes(self) -> "tuple[Board, ...]":
+        """All cubes, one by one."""
+        return replace(self, others=()), *self.others
+
+    def find_cube(self, solution: Sequence[str]) -> "tuple[Board, Sequence[str]] | None":
+        """Return the cube that a solution is about, and its turns; None if it names no cube."""
+        if not self.others:
+            return self, solution
+        number = solution[-1][1:] if solution and solution[-1][:1] == "#" else ""
+        cubes = self.cubes
+        if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(cubes)):
+            return None
+        return cubes[int(number) - 1], solution[:-1]
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises `UnknownName`, `InvalidOption`."""
     rules = check_rules("the cube", RULES, rules)
-    if "target" in rules:
-        board = replace(board, target=_parse_target(rules["target"]))
-    return replace(board, seconds=_parse_seconds(rules["seconds"])) if "seconds" in rules else board
+    target = _parse_target(rules["target"]) if "target" in rules else board.target
+    seconds = _parse_seconds(rules["seconds"]) if "seconds" in rules else board.seconds
+    others = tuple(replace(other, target=target, seconds=seconds) for other in board.others)
+    return replace(board, target=target, seconds=seconds, others=others)
 
 
 def _parse_target(value: str) -> int:
@@ -71,12 +89,17 @@ def _parse_seconds(value: str) -> float | None:
 
 def describe(board: Board) -> str:
     """Return the size of the board, and the rules that differ from the default."""
-    text = f"a cube of {'x'.join([str(board.side)] * 3)}"
+    text = f"{len(board.cubes):,} cubes" if board.others else f"a cube of {'x'.join([str(board.side)] * 3)}"
     if board.seconds is None:
         text += ", no time limit"
     elif board.seconds != 1:
         text += f", {board.seconds:g} seconds"
     return text + (f", stops at {board.target} moves" if board.target else "")
+
+
+def count_boards(board: Board) -> int:
+    """Return the number of cubes."""
+    return len(board.cubes)
 
 
 def is_solved(board: Board) -> bool:
@@ -193,6 +216,10 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 def check(board: Board, solution: Sequence[str]) -> Validation:
     """Check whether `solution` leads to one colour per face."""
+    found = board.find_cube(solution)
+    if found is None:
+        return Validation(f"it does not say for which cube it is, from #1 to #{len(board.cubes)}")
+    board, solution = found
     facelets = board.facelets
     for number, move in enumerate(solution, 1):
         turn = parse_turn(move, board.side) if move in TURN_NAMES else None

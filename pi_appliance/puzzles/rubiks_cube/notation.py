@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Step, pluralize
-from pi_appliance.puzzles.rendering import listing_parser, parse_error, svg_document
+from pi_appliance.puzzles.rendering import listing_parser, move_problems, parse_error, svg_document
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
     TURN_NAMES,
@@ -34,6 +36,7 @@ _BY_FACE: Mapping[str, str] = {face: face for face in FACES}
 _BY_COLOUR: Mapping[str, str] = dict(zip(COLOURS, FACES, strict=True))
 _SIDE_BY_STICKERS = {54: 3, 24: 2}
 _SIZE_PREFIX = re.compile(r"\s*([23])x\1(?:x\1)?\s*:?(?=\s|$)|\s*([23])x\2(?:x\2)?\s*:", re.IGNORECASE)
+_SIZE_LABEL = re.compile(r"\s*([23])x\1(?:x\1)?\s*:\s*\S", re.IGNORECASE)  # with a cube after it
 _PRIMES = "'`\u00b4\u02b9\u02bc\u2018\u2019\u2032"  # as keyboards, phones and books write them
 _MOVE_SIGNS = re.compile(rf"[{_PRIMES}0-9()]|\b(?:[URFDLB]w|[xzMES])\b")  # only in moves
 # Such as RUF: too few letters for stickers.
@@ -61,7 +64,13 @@ class _Letter(NamedTuple):
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Return the cube in `text`; a scramble is applied to a solved one. Raises ConfigError."""
+    """Return the cube in `text`; a scramble is applied to a solved one. Raises ConfigError.
+
+    If each line is a cube by itself, return all of them: stickers in one row, or moves after 3x3:.
+    """
+    rows = [(line, row) for line, row in enumerate(text.split("\n"), 1) if row.strip()]
+    if len(rows) > 1 and all(map(_is_whole_cube, (row for _, row in rows))):
+        return _read_cubes(rows, file)
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None
     body = text
@@ -76,10 +85,35 @@ def parse(text: str, file: str = "board") -> Board:
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the moves in `text`, turns of faces only. Raises `ConfigError`."""
-    return tuple(_read_moves(text, board.side, file, faces_only=True))
+    moves, mark, number = text.rpartition("#") if board.others else (text, "", "")
+    end = (mark + number.strip(),) if mark else ()
+    found = board.find_cube(end)
+    if found is None:
+        raise parse_error(file, 1, len(text), "this solution has no number of a cube", "write # and it, such as #2")
+    return (*_read_moves(moves, found[0].side, file, faces_only=True), *end)
 
 
 parse_listing = listing_parser(parse, parse_solution)
+
+
+def _is_whole_cube(row: str) -> bool:
+    words = row.split()
+    is_row = sum(map(len, words)) in _SIDE_BY_STICKERS and min(map(len, words)) > 1  # single letters may be moves
+    return _SIZE_LABEL.match(row) is not None or (is_row and _is_sticker_text(row))
+
+
+def _read_cubes(rows: Sequence[tuple[int, str]], file: str) -> Board:
+    """Return the cubes of numbered lines. Raises ConfigError with the problems of all."""
+    cubes: list[Board] = []
+    problems: list[Problem] = []
+    for line, row in rows:
+        try:
+            cubes.append(move_problems(partial(parse, row, file), line - 1))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return replace(cubes[0], others=tuple(cubes[1:]))
 
 
 def _is_sticker_text(text: str) -> bool:
@@ -344,8 +378,8 @@ STYLE = """\
 
 
 def render(board: Board) -> str:
-    """Draw the board as an unfolded net."""
-    return draw_net(board.facelets)
+    """Draw the board as an unfolded net; many cubes as a row of stickers each."""
+    return "".join(f"{cube.facelets}\n" for cube in board.cubes) if board.others else draw_net(board.facelets)
 
 
 def notate(board: Board, solution: Solution) -> str:  # noqa: ARG001
@@ -354,19 +388,22 @@ def notate(board: Board, solution: Solution) -> str:  # noqa: ARG001
 
 
 def render_solution(board: Board, solution: Solution) -> str:
-    """Return the solution in one row, and below in rows of five moves."""
+    """Return the solution in one row, and below in rows of five moves; of many cubes, the row."""
+    if board.others:
+        return f"{notate(board, solution)}\n"
     groups = [" ".join(f"{move:<2}" for move in solution[at : at + 5]).rstrip() for at in range(0, len(solution), 5)]
     rows = [f"{at * 5 + 1:>4}  {group}" for at, group in enumerate(groups)]
     return "\n".join([notate(board, solution), f"({pluralize(len(solution), 'move')})", *rows]) + "\n"
 
 
 def render_svg(board: Board) -> str:
-    """Draw the board as SVG."""
+    """Draw the board as SVG; of many cubes, the first one."""
     return _draw_cube(board.side, board.facelets, "")
 
 
-def steps(board: Board, solution: Solution) -> Iterator[Step]:
+def steps(board: Board, solution: Sequence[str]) -> Iterator[Step]:
     """Yield pictures of the board before and after each move, with the turned face marked."""
+    board, solution = board.find_cube(solution) or (board, ())
     facelets = board.facelets
     yield Step("The cube as it begins", _draw_cube(board.side, facelets, ""))
     for number, move in enumerate(solution, 1):

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
@@ -56,6 +57,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     """
     started_at = runtime.monotonic()
     board = parse(board) if isinstance(board, str) else board
+    if board.others:
+        return _solve_each(board, mode, runtime)
     if is_solved(board):
         solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
         return Answer(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
@@ -87,6 +90,28 @@ def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -
     [("U'", "R'"), ('F2',)]
     """
     cubes = [parse(board) if isinstance(board, str) else board for board in boards]
+    return (solution for solution, _ in _solve_cubes(cubes, runtime))
+
+
+def _solve_each(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
+    """Return a solution of each cube, found as they are listed."""
+    if mode is not SolveMode.FIRST:
+        raise Refused(f"many cubes have one solution each (`{SolveMode.FIRST}`), not `{mode}`; use one cube per file")
+    cubes, nodes, moves = board.cubes, 0, 0
+    details: Details = {"cubes": len(cubes), "kernel": kernel_mode(kernel)}
+
+    def solutions() -> Iterator[Solution]:
+        nonlocal nodes, moves
+        for number, (solution, tried) in enumerate(_solve_cubes(cubes, runtime), 1):
+            nodes, moves = nodes + tried, moves + len(solution)
+            details["moves_on_average"] = moves / number
+            yield (*solution, f"#{number}")
+
+    return Answer(solutions=solutions(), nodes_searched=lambda: nodes, details=details)
+
+
+def _solve_cubes(cubes: Sequence[Board], runtime: SearchRuntime) -> Iterator[tuple[Solution, int]]:
+    """Yield the solution of each cube, and the positions searched."""
     sides = {cube.side: cube for cube in cubes}
     for cube in sides.values():
         runtime.require_memory(foretell(cube, SolveMode.FIRST, runtime).memory, "the search with its tables")
@@ -98,26 +123,27 @@ def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -
 
 def _cube_solver(
     shared: tuple[SearchTables | None, memoryview | None], runtime: SearchRuntime
-) -> Callable[[Board], Solution]:
+) -> Callable[[Board], tuple[Solution, int]]:
     tables, distances = shared
 
-    def solve_cube(board: Board) -> Solution:
+    def solve_cube(board: Board) -> tuple[Solution, int]:
         started_at, state = runtime.monotonic(), c.cube_state(board.facelets, board.side)
         if is_solved(board):
-            return ()
+            return (), 0
         if tables is None or board.side == 2:
             assert distances is not None
-            return next(_iter_solutions(distances, c.pocket_position(state)))
+            return next(_iter_solutions(distances, c.pocket_position(state))), 0
         if may_be_near(state, tables) and (near := find_near_solutions(state, board.side)):
-            return turn_names(near[0])
-        return next(_FirstSearch(board, tables, runtime, started_at).run().solutions)
+            return turn_names(near[0]), 0
+        answer = _FirstSearch(board, tables, runtime, started_at).run()
+        return next(answer.solutions), answer.nodes_searched()
 
     return solve_cube
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Return the next move as text. Raises `Interrupted`."""
-    board = parse(board) if isinstance(board, str) else board
+    """Return the next move as text, of many cubes for the first one. Raises `Interrupted`."""
+    board = (parse(board) if isinstance(board, str) else board).cubes[0]
     if is_solved(board):
         return "the cube is solved: leave it as it is"
     solution: Solution = next(solve(board, SolveMode.FIRST, runtime).solutions)
@@ -140,13 +166,14 @@ def precompute(runtime: SearchRuntime) -> Answer[Solution]:
 def foretell(board: Board | None, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
     """Foretell the tables of `board`, or of both cubes if it is None."""
     pocket, small, large = {CACHE_NAME: POCKET_BYTES}, {SMALL_NAME: SMALL_BYTES}, {LARGE_NAME: LARGE_SIZE}
-    wanted = pocket | small | large if board is None else small if board.side == 3 else pocket
+    sides = {cube.side for cube in board.cubes} if board else {2, 3}
+    wanted = (pocket if 2 in sides else {}) | (small if 3 in sides else {}) | (large if board is None else {})
     known = set(runtime.cache.names())
     tables = {name: size for name, size in wanted.items() if name not in known}
     if board is None:
         return Footprint(memory=SMALL_MEMORY + LARGE_SIZE, tables=tables, is_parallel=True)
-    if board.side == 2:
-        return Footprint(memory=POCKET_MEMORY, tables=tables, saves=False)
+    if sides == {2}:
+        return Footprint(memory=POCKET_MEMORY, tables=tables, saves=False, is_parallel=bool(board.others))
     memory = SMALL_MEMORY + (LARGE_SIZE if LARGE_NAME in known else 0)
     return Footprint(memory=memory, tables=tables, saves=mode is not SolveMode.FIRST, is_parallel=True)
 
@@ -258,7 +285,7 @@ def generate(
     board = parse(board) if isinstance(board, str) else board
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)
-    cube = replace(board, facelets=c.facelets_of(state, board.side))
+    cube = replace(board, facelets=c.facelets_of(state, board.side), others=())
     if board.side == 2:
         solution = next(solve(cube, SolveMode.FIRST, runtime).solutions)
     else:
