@@ -1,10 +1,12 @@
 """A puzzle job whose cluster cannot help searches on this machine, and its report says so."""
 
+import importlib.util
+
 import pytest
 
 from tests.installation import Installation
 
-pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed")
 
 
 def report(installation: Installation, address: str) -> str:

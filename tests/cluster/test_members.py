@@ -1,5 +1,6 @@
 """Two real appliances with Dask's own scheduler and workers, which speak TLS on loopback."""
 
+import importlib.util
 import json
 import os
 import re
@@ -23,9 +24,8 @@ from pi_appliance.puzzles.sudoku import kernel
 from tests.installation import PROGRAM, Installation, wait_until
 from tests.test_daemon import up
 
-distributed = pytest.importorskip("distributed")
-
 pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed"),
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),  # those of Dask and its event loop
 ]
@@ -108,17 +108,20 @@ def test_the_section_is_written_into_both_files(pair):
 
 
 def test_the_scheduler_takes_no_connection_without_tls(pair):
+    from distributed import Client  # noqa: PLC0415 - it is slow, and these tests do not run daily
+
     with pytest.raises(OSError, match=r"(?s).*"):
-        distributed.Client(pair.scheduler.replace("tls:", "tcp:"), timeout=3, set_as_default=False)
+        Client(pair.scheduler.replace("tls:", "tcp:"), timeout=3, set_as_default=False)
 
 
 def test_a_worker_with_a_certificate_of_another_cluster_is_refused(pair, tmp_path):
+    library = importlib.util.find_spec("distributed")
     tasks.create(str(tmp_path), 1)  # a cluster of its own
     foreign = MemberFolder(tmp_path)
     with pytest.raises(Refused, match="cannot be reached"):
         cluster_client.open_client(pair.scheduler, foreign, timeout=3)
     program = [
-        *(Path(distributed.__file__).parents[4] / "bin" / "dask", "worker", pair.scheduler),
+        *(Path(library.origin).parents[4] / "bin" / "dask", "worker", pair.scheduler),
         *("--tls-ca-file", MemberFolder(pair.first.state).authority),
         *("--tls-cert", foreign.certificate, "--tls-key", foreign.key),
         *("--no-nanny", "--no-dashboard", "--death-timeout", "4"),
