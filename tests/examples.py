@@ -1,9 +1,21 @@
-"""The number of examples of a hypothesis test, limited by the profile."""
+"""The number of examples of a hypothesis test, and of repetitions of others, limited by the profile."""
 
 from hypothesis import settings
 
 
+def _daily() -> int:
+    return settings.get_profile("daily").max_examples
+
+
+def _is_daily() -> bool:
+    return settings().max_examples == _daily()
+
+
 def examples(number: int) -> int:
     """Return `number` with the profile `all`; with `daily` at most its number of examples."""
-    daily = settings.get_profile("daily").max_examples
-    return min(number, daily) if settings().max_examples == daily else number
+    return min(number, _daily()) if _is_daily() else number
+
+
+def repetitions(number: int) -> int:
+    """Return `number` with the profile `all`; with `daily` a fifth of it."""
+    return number // 5 if _is_daily() else number

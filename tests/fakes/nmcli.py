@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = """#!{python} -IS
-import runpy
-runpy.run_path({module!r}, run_name="__main__")
+import sys
+sys.path.append({folder!r})
+import nmcli  # it is compiled once
+nmcli.main(sys.argv[1:])
 """
 HOME = {"ssid": "Home", "signal": 72, "security": "WPA2", "password": "correct horse"}
 WIRED = ("5a221e2b-abca-486d-8268-1cf88b11814d", "802-3-ethernet")
@@ -27,7 +29,7 @@ class World:
         self.file = folder / "world.json"
         folder.mkdir(exist_ok=True)
         program = folder / "nmcli"
-        program.write_text(PROGRAM.format(python=sys.executable, module=__file__))
+        program.write_text(PROGRAM.format(python=sys.executable, folder=str(Path(__file__).parent)))
         program.chmod(0o755)
         start: dict[str, Any] = {"device": "disconnected", "radio": "enabled", "networks": [HOME], "profiles": {}}
         self.file.write_text(json.dumps({**start, "active": "", "calls": [], "failure": None, **values}))
@@ -183,7 +185,3 @@ def main(words: list[str]) -> None:
                 sys.stdout.write(f"802-11-wireless.mode:{profile['mode']}\n\n")
         case _:
             act(world, words)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

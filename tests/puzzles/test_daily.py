@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from html import unescape
@@ -228,14 +229,21 @@ def test_the_hints_of_other_puzzles_are_their_steps(tmp_path: Path) -> None:
     assert texts[-1] == "There are no more hints."
 
 
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the reports of two puzzles; that of pegs is newer."""
+    reports = tmp_path_factory.mktemp("solved")
+    write_sudoku(reports / "numbers")
+    context = FakeContext(reports / "pegs", job="pegs", now=LATE)
+    run(Options(puzzle="peg-solitaire", boards=[Path("cross")]), context)
+    return reports
+
+
 @pytest.fixture
-def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
-    """Serve two puzzles of the day; that of pegs is newer."""
+def appliance(tmp_path: Path, solved: Path) -> Iterator[ServedAppliance]:
+    """Serve two puzzles of the day."""
     with served(configuration(tmp_path, jobs=JOBS)) as result:
-        reports = result.daemon.appliance.config.reports
-        write_sudoku(reports / "numbers")
-        context = FakeContext(reports / "pegs", job="pegs", now=LATE)
-        run(Options(puzzle="peg-solitaire", boards=[Path("cross")]), context)
+        shutil.copytree(solved, result.daemon.appliance.config.reports, symlinks=True)
         yield result
 
 

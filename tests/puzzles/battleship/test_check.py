@@ -9,9 +9,10 @@ import pytest
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship import Board, Ship, Solution, Square
 from pi_appliance.puzzles.runtime import SearchRuntime
+from tests.examples import repetitions
 from tests.puzzles.battleship.brute_force import marks_agree, ships_touch
 
-MUTATIONS = 12_000
+MUTATIONS = repetitions(12_000)
 
 
 def is_legal(board: Board, line: Solution) -> bool:
@@ -83,8 +84,8 @@ def test_mutated_solutions_pass_only_if_they_keep_the_rules() -> None:
         )
         assert "\n" not in checked.error
         verdicts[bool(checked)] += 1
-    assert verdicts[False] > 9_000
-    assert verdicts[True] > 500, "some mutations are still solutions"
+    assert verdicts[False] > repetitions(9_000)
+    assert verdicts[True] > repetitions(500), "some mutations are still solutions"
 
 
 @pytest.mark.parametrize(

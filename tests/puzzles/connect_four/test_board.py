@@ -11,6 +11,7 @@ from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, find_fours
 from pi_appliance.puzzles.runtime import SearchRuntime
+from tests.examples import repetitions
 
 GAME = """\
 F_Yellow, G_Red, D_Yellow, C_Red, A_Yellow, A_Red, E_Yellow, D_Red, D_Yellow, F_Red, B_Yellow
@@ -206,7 +207,7 @@ def test_any_game_is_read_back_from_its_drawing_and_from_its_moves(seed: int, di
 def test_the_winner_is_the_one_of_the_original_on_random_games() -> None:
     """The original's way: after each move, every window is looked at on a board with a margin."""
     ends = set()
-    for seed in range(300):
+    for seed in range(repetitions(300)):
         board = played(seed, 42)
         names = [f"{'ABCDEFG'[column - 1]}_{('Red', 'Yellow')[at % 2]}" for at, column in enumerate(board.moves)]
         (end,) = next(

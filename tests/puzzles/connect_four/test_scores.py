@@ -9,6 +9,7 @@ from pi_appliance.cli.program import cli
 from pi_appliance.errors import ConfigError, DeadlineExceeded
 from pi_appliance.puzzles import connect_four
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from tests.examples import repetitions
 from tests.puzzles.connect_four.test_solve import KNOWN, by_chance
 
 
@@ -23,7 +24,7 @@ def drawn_game() -> str:
 
 
 def test_many_positions_have_the_scores_that_each_has_alone() -> None:
-    boards = [by_chance(seed, 24 + seed % 18) for seed in range(120)]
+    boards = [by_chance(seed, 24 + seed % 18) for seed in range(repetitions(120))]
     alone = [connect_four.solve(board).details["score"] for board in boards]
     assert list(connect_four.score_many(boards)) == alone
     assert list(connect_four.score_many(KNOWN)) == list(KNOWN.values())

@@ -12,6 +12,7 @@ from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_solution, solve
 from pi_appliance.puzzles.peg_solitaire.notation import steps
 from pi_appliance.puzzles.runtime import SearchRuntime
+from tests.examples import repetitions
 from tests.puzzles.peg_solitaire.reference import known, moves, triangle
 
 
@@ -103,7 +104,7 @@ def test_mutated_solutions_pass_only_if_valid() -> None:
     boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
     right = {board: next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions) for board in boards}
     refused = passed = 0
-    while refused < 10_000:
+    while refused < repetitions(10_000):
         board = random.choice(boards)
         line = meddled(board, right[board], random)
         reported = check(board, line)
@@ -111,7 +112,7 @@ def test_mutated_solutions_pass_only_if_valid() -> None:
         assert bool(reported) == (not reported.error)
         refused += not reported
         passed += bool(reported)
-    assert passed > 50, "some changes leave a solution a solution"
+    assert passed > repetitions(50), "some changes leave a solution a solution"
 
 
 def later(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:

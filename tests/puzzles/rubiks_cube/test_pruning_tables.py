@@ -19,6 +19,7 @@ from pi_appliance.puzzles.rubiks_cube.search import MAX_PHASE2, NO_FACE, CubeVie
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime, load_entry, save_entry
 from pi_appliance.puzzles.runtime.local import open_runtime
+from tests.examples import repetitions
 from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = pytest.mark.skipif(
@@ -87,7 +88,7 @@ def test_symmetry_tables_agree_with_rotated_pieces() -> None:
 def test_a_turn_changes_a_distance_by_at_most_one() -> None:
     moves, small = t.load_small_tables(cubes.runtime())
     rng = random.Random(1)
-    for _ in range(3000):
+    for _ in range(repetitions(3000)):
         twist, where, group = rng.randrange(2187), rng.randrange(495), rng.randrange(t.CLASS_COUNT)
         for turn in range(18):
             there = moves["slice"][where * 18 + turn]

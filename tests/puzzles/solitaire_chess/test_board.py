@@ -14,6 +14,7 @@ from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Capture, Square
+from tests.examples import repetitions
 
 SMALL = Board(("..RP", ".RN.", "BN..", "PB.."))
 
@@ -164,7 +165,7 @@ def test_check_agrees_with_a_plain_replay() -> None:
             right = list(islice(chess.solve(board, SolveMode.ALL, SearchRuntime()).solutions, 500))
             some = tuple(chess.legal_captures(board)) or parse_captures("a1a2")
             places = sorted(board.pieces)
-            for _ in range(640):
+            for _ in range(repetitions(640)):
                 line = list(random.choice(right or [some]))
                 for _ in range(random.choice((0, 1, 1, 2))):
                     at = random.randrange(len(line)) if line else 0
@@ -180,8 +181,8 @@ def test_check_agrees_with_a_plain_replay() -> None:
                 verdict = bool(chess.check(board, line))
                 assert verdict == is_solution(board, line), (drawing, rule, line)
                 verdicts[verdict] += 1
-    assert sum(verdicts.values()) > 10_000
-    assert min(verdicts.values()) > 1_000
+    assert sum(verdicts.values()) > repetitions(10_000)
+    assert min(verdicts.values()) > repetitions(1_000)
 
 
 def is_solution(board: Board, line: Sequence[Capture]) -> bool:

@@ -10,6 +10,7 @@ from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku.solve import BatchState, iter_solutions, search_hard_grids, solve_batch
+from tests.examples import repetitions
 from tests.puzzles.sudoku.grids import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
 
 
@@ -22,15 +23,15 @@ def make_board(number: int, seed: int = 1) -> sudoku.Board:
 
 
 def test_solutions_are_listed_in_the_order_of_the_grids() -> None:
-    board = make_board(300)
+    board = make_board(number := repetitions(300))
     answer = sudoku.solve(board, SolveMode.ALL, SearchRuntime())
     lines = list(answer.solutions)
-    assert [line.grid for line in lines] == list(range(1, 301))
+    assert [line.grid for line in lines] == list(range(1, number + 1))
     assert all(sudoku.check(board, line) for line in lines)
-    assert answer.count == answer.details["unique"] == 300
+    assert answer.count == answer.details["unique"] == number
     rows = {table.title: table.rows for table in answer.tables}
-    assert sum(int(row[1]) for row in rows["Guesses until all is known"]) == 300
-    assert sum(int(row[1]) for row in rows["How hard for a person"]) == 300
+    assert sum(int(row[1]) for row in rows["Guesses until all is known"]) == number
+    assert sum(int(row[1]) for row in rows["How hard for a person"]) == number
     slowest = [int(row[1]) for row in rows["Those that took the most guesses"]]
     assert slowest == sorted(slowest, reverse=True)
     assert max(slowest) <= answer.nodes_searched()

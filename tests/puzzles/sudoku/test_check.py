@@ -8,9 +8,10 @@ import pytest
 from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import BOXES
+from tests.examples import repetitions
 from tests.puzzles.sudoku.grids import SEVERAL, UNIQUE
 
-MUTATIONS = 12_000
+MUTATIONS = repetitions(12_000)
 
 
 def is_correct(grid: str, digits: str, size: int = 9) -> bool:

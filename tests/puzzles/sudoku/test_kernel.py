@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Callable
 from types import ModuleType
 
+from tests.examples import repetitions
 from tests.puzzles.sudoku.grids import HARDEST, NONE, SEVERAL, UNIQUE, permute_grid
 
 BothWays = Callable[[str], tuple[ModuleType, ModuleType]]
@@ -20,9 +21,11 @@ def solve_batch(kernel: ModuleType, grids: list[str], budget: int) -> tuple[byte
 def test_plain_and_compiled_kernels_give_the_same_results(plain_and_compiled: BothWays) -> None:
     plain, compiled = plain_and_compiled("sudoku/kernel")
     rng = random.Random(3)
-    grids = [permute_grid(grid.replace("0", "."), rng) for grid in [*UNIQUE, *SEVERAL, *NONE] for _ in range(8)]
+    grids = [
+        permute_grid(grid.replace("0", "."), rng) for grid in [*UNIQUE, *SEVERAL, *NONE] for _ in range(repetitions(10))
+    ]
     grids += ["." * 81, "1" * 81, "11" + "." * 79]
-    for _ in range(200):
+    for _ in range(repetitions(200)):
         full = permute_grid(rng.choice(list(UNIQUE.values())), rng)
         grids.append("".join(mark if rng.random() < 0.3 else "." for mark in full))
     for budget in (1, 3, 10_000):
