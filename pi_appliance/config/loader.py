@@ -40,9 +40,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
     problems += more
     problems += _job_problems(tree, tree.data)
     problems += [tree.problem(*issue) for issue in (config.check() if config else ())]
-    for name, section in _checked_sections(config):
-        if section is not None:
-            problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
+    problems += _section_problems(tree, (), tree.data, config)
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {
@@ -95,12 +93,12 @@ def _zone_of(file: str) -> str:
     return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
-def _checked_sections(config: Config | None) -> Iterator[tuple[str, Any]]:
-    """Yield the sections with a method `check`, by key."""
-    if config is not None:
-        yield from (("web", config.web), ("mpd-proxy", config.mpd_proxy), ("retention", config.retention))
-        yield from (("volume", config.volume), ("radio", config.radio), ("mqtt", config.mqtt))
-        yield from (("hotspot", config.hotspot), ("cluster", config.cluster))
+def _section_problems(tree: Tree, path: binding.YamlPath, data: Mapping[str, Any], part: object) -> Iterator[Problem]:
+    """Yield the problems of the values in each section of `part` that stands in `data`."""
+    for key in data:
+        section: Any = getattr(part, key.replace("-", "_"), None)
+        for where, wrong, right in section.check() if hasattr(section, "check") else ():
+            yield tree.problem((*path, key, *where), wrong, right)
 
 
 def _plugin_options(
@@ -158,6 +156,7 @@ def _schedule_problems(tree: Tree, path: binding.YamlPath, entry: Mapping[str, A
         return  # reported already
     for where, wrong, right in job.check():
         yield tree.problem((*path, *where), wrong, right)
+    yield from _section_problems(tree, path, entry, job)
     if job.schedule is None and (job.chance is not None or "started-by" in entry):
         key = "chance" if job.chance is not None else "started-by"
         yield tree.problem((*path, key), f"{key!r} needs a schedule", "add schedule: …", at_key=True)

@@ -164,10 +164,6 @@ class Job:
             problems.append((("retry", "max-retries"), wrong, "write 0 or more"))
         if not 0 <= self.nice <= 19:
             problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to let others go first"))
-        parts = (("catch-up", self.catch_up), ("conditions", self.conditions), ("triggers", self.triggers))
-        for key, part in parts:
-            if part is not None:
-                problems += [((key, *where), wrong, right) for where, wrong, right in part.check()]
         return problems
 
 
