@@ -10,7 +10,8 @@ count, nor does what they call while they are imported. `--files` prints the fil
 | station | a station is added in a warm daemon, then played, by the API | the second answer |
 | pegs | `puzzle count peg-solitaire --board plus` | its end |
 
-The player is an MPD without sound. The configuration has one job, or none for the station.
+The player is an MPD without sound. The configuration has one job, or none for the station. Tweet and
+alarm are started by hand: one that the scheduler starts also runs a dozen files in the daemon.
 """
 
 import argparse
