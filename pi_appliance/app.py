@@ -32,7 +32,6 @@ from pi_appliance.errors import (
     UnknownName,
     suggest,
 )
-from pi_appliance.home import SCHEMAS as HOME_SCHEMAS
 from pi_appliance.home import HomePages, StateFeed, frame_values, state_operation
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
@@ -43,7 +42,6 @@ from pi_appliance.music.api_covers import Covers, cover_operation
 from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.pages import MusicPages
 from pi_appliance.music.player_hub import MusicDaemon, MusicServices
-from pi_appliance.music.schemas import SCHEMAS as MUSIC_SCHEMAS
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.puzzles.pages import PuzzlePages
@@ -57,10 +55,7 @@ from pi_appliance.web.params import BASE, Call, api_routes, form_routes, keep_en
 from pi_appliance.web.security import HIDDEN, METRICS, SecurityMiddleware, owner_text
 from pi_appliance.wifi.pages import WifiPages
 
-SCHEMAS: Mapping[str, Schema] = {
-    **HOME_SCHEMAS,
-    **MUSIC_SCHEMAS,
-}
+SCHEMAS: Mapping[str, Schema] = {}
 """The schemas of all results, by their names."""
 
 

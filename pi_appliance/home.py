@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_hex
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -24,7 +24,6 @@ from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.run_options import own_page
 from pi_appliance.jobs.serializers import JobJson
-from pi_appliance.json_schema import ANY, WHOLE, Schema, list_of, object_of
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
 from pi_appliance.music.api_covers import Covers
@@ -32,14 +31,14 @@ from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
 from pi_appliance.music.player import NO_PLAYER
-from pi_appliance.music.player_hub import MusicDaemon, MusicServices
-from pi_appliance.music.schemas import MUSIC
+from pi_appliance.music.player_hub import MusicDaemon, MusicJson, MusicServices
 from pi_appliance.operations import Operation, Role
 from pi_appliance.posting.preview import post_digest
 from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.scheduling.interface import SchedulerState
 from pi_appliance.storage.model import Run
 from pi_appliance.system import clock, machine
+from pi_appliance.system.clock import ClockState
 from pi_appliance.system.machine import Sensors
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import Call, query_number
@@ -52,12 +51,6 @@ _PAGE_SIZE = 24  # jobs: a page that a thumb can scroll
 _POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
 _POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
 _MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
-
-
-SCHEMAS: Mapping[str, Schema] = {
-    "State": object_of({**MUSIC, "max_volume": WHOLE, "scheduler": ANY, "jobs": list_of(ANY)}),
-}
-"""The schema of the state."""
 
 
 def frame_values(daemon: MusicDaemon) -> dict[str, Any]:
@@ -217,7 +210,7 @@ def _describe_closed_proxy(config: Config) -> list[str]:
 def state_operation(services: MusicServices) -> Operation:
     """Return the operation that returns the state."""
 
-    async def show_state(_: Call) -> object:
+    async def show_state(_: Call) -> StateJson:
         return state_values(services.daemon, services.now())
 
     return Operation(
@@ -225,14 +218,33 @@ def state_operation(services: MusicServices) -> Operation:
         path="/state",
         summary="Return the state of the player, the jobs and the scheduler.",
         handler=show_state,
-        result="State",
     )
 
 
-def state_values(daemon: MusicDaemon, now: datetime) -> dict[str, Any]:
+class SchedulerJson(TypedDict):
+    """The state of the scheduler."""
+
+    clock: ClockState
+    clock_wait: Annotated[int, "seconds, rounded up to a minute"]
+    steps: int
+    last_step: str
+    error: str
+    waiting: int
+
+
+class StateJson(MusicJson):
+    """What the page updates live. Guests see the player alone."""
+
+    max_volume: int
+    scheduler: NotRequired[SchedulerJson]
+    jobs: NotRequired[Sequence[Mapping[str, Any]]]
+
+
+def state_values(daemon: MusicDaemon, now: datetime) -> StateJson:
     """Return what the page updates live, as far as the sender of the request may see it."""
     visitor = VISITOR.get()
-    values = {**visible_music(daemon.hub), "max_volume": _max_volume(daemon, now)}
+    music = visible_music(daemon.hub)
+    values: StateJson = {**music, "max_volume": _max_volume(daemon, now)}  # type: ignore[typeddict-item] # no others
     if not visitor.may(Role.CONTROL):
         return values
     scheduler, jobs = _scheduler_values(daemon.scheduler), serializers.jobs(daemon.appliance, now, daemon.runs.waiting)
@@ -248,10 +260,10 @@ def _alarm_values(job: JobJson) -> dict[str, Any]:
     return {**(_part_of(job, "job", "kind", "paused", "running", "waiting") or {}), "failing": False, "last": last}
 
 
-def _scheduler_values(scheduler: SchedulerState) -> dict[str, Any]:
+def _scheduler_values(scheduler: SchedulerState) -> SchedulerJson:
     return {
         "clock": scheduler.clock_state,
-        "clock_wait": 60 * math.ceil(scheduler.clock_wait / 60),  # seconds, rounded up to a minute
+        "clock_wait": 60 * math.ceil(scheduler.clock_wait / 60),
         "steps": scheduler.steps,
         "last_step": scheduler.last_step,
         "error": scheduler.error,
@@ -298,7 +310,7 @@ def _part_of(values: Mapping[str, Any] | None, *names: str) -> dict[str, Any] | 
 class _State:
     """The newest state for a role, its version, when it was read, and its events for each page."""
 
-    values: Mapping[str, Any]
+    values: StateJson
     version: int
     read_at: float
     events: dict[_ShownJobs, bytes] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from pi_appliance.config.config_file import load_for_history
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.json_schema import to_json
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import MusicDaemon, MusicServices, open_player
@@ -46,7 +47,7 @@ async def _run(operation: Operation, values: Values, appliance: Appliance) -> ob
     daemon = _LocalDaemon(appliance)
     services = MusicServices(cast("MusicDaemon", daemon), clock.now)
     try:
-        result: object = await operation.load_handler()(services, values)
+        result: object = to_json(await operation.load_handler()(services, values))
     finally:
         await daemon.hub.close()
     return result

@@ -1,12 +1,12 @@
-"""Handlers of the operations on the player: playback, volume, modes, outputs, ratings."""
+"""Handlers of the operations on the player and on web radio stations."""
 
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets
@@ -18,22 +18,27 @@ from pi_appliance.music.model import (
     Capability,
     Mode,
     Output,
+    OutputJson,
     PlayerState,
+    QueuePosition,
     ReplayGainMode,
+    Station,
     Track,
     TrackRating,
+    Uri,
     output_values,
-    track_values,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import Music, MusicServices, music_values, remember_partition
+from pi_appliance.music.player_hub import Music, MusicJson, MusicServices, music_values, remember_partition
+from pi_appliance.music.sound_cards import SoundCard
+from pi_appliance.music.stations import ListedStation
 from pi_appliance.music.streams import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.security import VISITOR, owner_text
 
 _CHECK_TIMEOUT = 6.0  # seconds
 
-Handler = Callable[[MusicServices, Values], Awaitable[Any]]
+Handler = Callable[[MusicServices, Values], Awaitable[MusicJson]]
 
 
 def check_address(services: MusicServices, uri: str) -> None:
@@ -50,7 +55,7 @@ async def player_of(services: MusicServices) -> Player:
 def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handler:
     """Return a handler that awaits `act` and returns the state of the player after it."""
 
-    async def handle(services: MusicServices, values: Values) -> Any:
+    async def handle(services: MusicServices, values: Values) -> MusicJson:
         player = await player_of(services)
         await act(player, values)
         return visible_music(services.daemon.hub, await player.state())
@@ -58,12 +63,12 @@ def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handle
     return handle
 
 
-def visible_music(hub: Music, after: PlayerState | None = None) -> dict[str, Any]:
+def visible_music(hub: Music, after: PlayerState | None = None) -> MusicJson:
     """Return the player. Its errors, which may name servers and files, are for the owner."""
-    values = dict(music_values(hub, after))
+    values = music_values(hub, after)
     values["error"] = owner_text(values["error"], "the player is not reached")
     if values["player"]:
-        values["player"] = {**values["player"], "error": owner_text(values["player"]["error"], "it cannot be played")}
+        values["player"]["error"] = owner_text(values["player"]["error"], "it cannot be played")
     return values
 
 
@@ -91,7 +96,14 @@ async def find_track(player: Player, name: str | None) -> Track:
 # Playback
 
 
-async def status(services: MusicServices, _: Values) -> Any:
+class PlayerStatusJson(MusicJson):
+    """The player, and the rating of its current track."""
+
+    rating: int | None
+    favourite: bool
+
+
+async def status(services: MusicServices, _: Values) -> PlayerStatusJson:
     """Return the state of the player, or why there is none, and the rating of the current track."""
     hub, rating = services.daemon.hub, TrackRating()
     with contextlib.suppress(Unavailable):
@@ -103,13 +115,19 @@ async def status(services: MusicServices, _: Values) -> Any:
     return {**visible_music(hub), "rating": rating.rating, "favourite": rating.favourite}
 
 
-async def reconnect(services: MusicServices, _: Values) -> Any:
+async def reconnect(services: MusicServices, _: Values) -> MusicJson:
     """Try to reach the configured player now."""
     services.daemon.hub.reconnect_now()
     return visible_music(services.daemon.hub)
 
 
-async def check_player(services: MusicServices, values: Values) -> Any:
+class PlayerCheckJson(TypedDict):
+    """The answer of a player in words."""
+
+    text: str
+
+
+async def check_player(services: MusicServices, values: Values) -> PlayerCheckJson:
     """Ask a player for its state. Raises Unavailable with the reason if it does not answer.
 
     The password is sent to the configured player only, and not to an address that is just tried.
@@ -138,7 +156,15 @@ async def check_player(services: MusicServices, values: Values) -> Any:
     return {"text": f"{options.address} answers; {mixer}{f'; output: {names}' if names else ''}"}
 
 
-async def capabilities(services: MusicServices, _: Values) -> Any:
+class CapabilityJson(TypedDict):
+    """A capability, and whether the player has it."""
+
+    capability: Capability
+    supported: bool
+    description: str
+
+
+async def capabilities(services: MusicServices, _: Values) -> list[CapabilityJson]:
     """Return every capability, and whether the player has it."""
     supported = await (await player_of(services)).capabilities()
     return [
@@ -146,7 +172,7 @@ async def capabilities(services: MusicServices, _: Values) -> Any:
     ]
 
 
-async def play(services: MusicServices, values: Values) -> Any:
+async def play(services: MusicServices, values: Values) -> MusicJson:
     """Resume, or play a track of the queue."""
     return await (_play_position if values["id"] is None else _play_id)(services, values)
 
@@ -179,7 +205,13 @@ async def _seek(player: Player, values: Values) -> None:
 seek = player_command(_seek)
 
 
-async def volume(services: MusicServices, values: Values) -> Any:
+class VolumeJson(MusicJson):
+    """The player, and the volume that was requested."""
+
+    requested: Annotated[int | None, "before the volume policy"]
+
+
+async def volume(services: MusicServices, values: Values) -> VolumeJson:
     """Set or change the volume, and return it with the volume that was requested."""
     player, requested = await player_of(services), values["volume"]
     if isinstance(requested, str):
@@ -218,17 +250,17 @@ replay_gain = player_command(_set_replay_gain)
 # Outputs
 
 
-async def list_outputs(services: MusicServices, _: Values) -> Any:
+async def list_outputs(services: MusicServices, _: Values) -> list[OutputJson]:
     """Return the outputs."""
     return [output_values(each) for each in await (await player_of(services)).list_outputs()]
 
 
-async def list_sound_cards(_: MusicServices, __: Values) -> Any:
+async def list_sound_cards(_: MusicServices, __: Values) -> Sequence[SoundCard]:
     """Return the sound cards of this machine that can play."""
-    return [asdict(each) for each in sound_cards.list_cards(sound_cards.machine_root())]
+    return sound_cards.list_cards(sound_cards.machine_root())
 
 
-async def use_sound_card(services: MusicServices, values: Values) -> Any:
+async def use_sound_card(services: MusicServices, values: Values) -> SoundCard:
     """Let another sound card play, and wait until MPD, which starts again, is reached."""
     hub = services.daemon.hub
     was_reached = _is_reached(hub)
@@ -239,22 +271,22 @@ async def use_sound_card(services: MusicServices, values: Values) -> Any:
             async with asyncio.timeout(_CHECK_TIMEOUT):
                 async for _ in hub.watch_changes():
                     if _is_reached(hub):
-                        return asdict(card)
+                        return card
         raise Unavailable(f"{card.id} is chosen, but MPD did not come back; see: systemctl status mpd")
-    return asdict(card)
+    return card
 
 
 def _is_reached(hub: Music) -> bool:
     return hub.state is not None and not hub.uses_fallback
 
 
-async def set_output(services: MusicServices, values: Values) -> Any:
+async def set_output(services: MusicServices, values: Values) -> list[OutputJson]:
     """Enable or disable an output by its id."""
     await (await player_of(services)).set_output(values["id"], values["on"])
     return await list_outputs(services, values)
 
 
-async def _switch_output(services: MusicServices, values: Values, *, enabled: bool) -> Any:
+async def _switch_output(services: MusicServices, values: Values, *, enabled: bool) -> list[OutputJson]:
     output = _find_output(await (await player_of(services)).list_outputs(), values["output"])
     return await set_output(services, {"id": output.id, "on": enabled})
 
@@ -275,20 +307,27 @@ def _find_output(known: Sequence[Output], name: str) -> Output:
 # Partitions
 
 
-async def list_partitions(services: MusicServices, _: Values) -> Any:
+class PartitionJson(TypedDict):
+    """A partition, and whether it is in use."""
+
+    name: str
+    current: bool
+
+
+async def list_partitions(services: MusicServices, _: Values) -> list[PartitionJson]:
     """Return the partitions, and which of them is in use."""
     player = await player_of(services)
     partitions, current = await player.list_partitions(), await _current_partition(player)
     return [{"name": each.name, "current": each.name == current} for each in partitions]
 
 
-async def create_partition(services: MusicServices, values: Values) -> Any:
+async def create_partition(services: MusicServices, values: Values) -> list[PartitionJson]:
     """Create a partition."""
     await (await player_of(services)).create_partition(values["name"])
     return await list_partitions(services, values)
 
 
-async def use_partition(services: MusicServices, values: Values) -> Any:
+async def use_partition(services: MusicServices, values: Values) -> MusicJson:
     """Use a partition, also after a restart."""
     player, name = await player_of(services), values["name"]
     await _require_partition(player, name)
@@ -297,7 +336,7 @@ async def use_partition(services: MusicServices, values: Values) -> Any:
     return visible_music(services.daemon.hub, await player.state())
 
 
-async def delete_partition(services: MusicServices, values: Values) -> Any:
+async def delete_partition(services: MusicServices, values: Values) -> list[PartitionJson]:
     """Delete a partition; if it is in use, the default one is used."""
     player, name = await player_of(services), values["name"]
     was_current = await _current_partition(player) == name != DEFAULT_PARTITION
@@ -314,7 +353,7 @@ async def delete_partition(services: MusicServices, values: Values) -> Any:
     return await list_partitions(services, values)
 
 
-async def move_output(services: MusicServices, values: Values) -> Any:
+async def move_output(services: MusicServices, values: Values) -> list[OutputJson]:
     """Move an output into a partition, by default the one in use."""
     player, target = await player_of(services), values["to"]
     current = await _current_partition(player)
@@ -346,24 +385,95 @@ async def _require_partition(player: Player, name: str) -> None:
 # Ratings
 
 
-async def _change_rating(services: MusicServices, values: Values, **change: Any) -> Any:
+class RatedTrackJson(TypedDict):
+    """A track and its rating."""
+
+    track: Track
+    rating: int | None
+    favourite: bool
+
+
+async def _change_rating(services: MusicServices, values: Values, **change: Any) -> RatedTrackJson:
     player = await player_of(services)
     track = Track(uri=values["uri"]) if values["uri"] else await find_track(player, values["track"])
     rating = replace((await player.ratings([track.uri])).get(track.uri, TrackRating()), **change)
     await player.set_rating(track.uri, rating)
-    return {"track": track_values(track), "rating": rating.rating, "favourite": rating.favourite}
+    return {"track": track, "rating": rating.rating, "favourite": rating.favourite}
 
 
 like = partial(_change_rating, favourite=True)
 unlike = partial(_change_rating, favourite=False)
 
 
-async def rate(services: MusicServices, values: Values) -> Any:
+async def rate(services: MusicServices, values: Values) -> RatedTrackJson:
     """Set or remove the rating of a track."""
     return await _change_rating(services, values, rating=values["rating"] or None)
 
 
-async def ratings(services: MusicServices, values: Values) -> Any:
+async def ratings(services: MusicServices, values: Values) -> Mapping[str, TrackRating]:
     """Return the ratings of tracks by their URIs."""
-    known = await (await player_of(services)).ratings(values["uri"])
-    return {uri: {"rating": each.rating, "favourite": each.favourite} for uri, each in known.items()}
+    return await (await player_of(services)).ratings(values["uri"])
+
+
+# Stations
+
+_STATION_FIELDS = [each.name for each in fields(Station)]
+
+
+async def list_stations(services: MusicServices, values: Values) -> list[ListedStation]:
+    """Return the stations with their origin."""
+    start, count = values["start"], values["count"]
+    return (await asyncio.to_thread(services.stations.views))[start : start + count]
+
+
+async def list_removed(services: MusicServices, _: Values) -> Sequence[Station]:
+    """Return the stations of the owner's file that can be restored."""
+    return await asyncio.to_thread(services.stations.removed)
+
+
+async def add_station(services: MusicServices, values: Values) -> Station:
+    """Add a custom station."""
+    station = Station(**{name: values[name] or "" for name in _STATION_FIELDS})
+    check_host = partial(check_address, services)
+    await asyncio.to_thread(check_host, station.url)
+    add = partial(services.stations.add, check=values["check"], check_address=check_host)
+    return await asyncio.to_thread(add, station)
+
+
+async def edit_station(services: MusicServices, values: Values) -> Station:
+    """Change the given fields of a station."""
+    changes = {name: values[name] for name in _STATION_FIELDS if values[name] is not None}
+    stations, name = services.stations, values["station"]
+    current = await asyncio.to_thread(stations.get, name)
+    station = replace(current, **changes)
+    check_host = partial(check_address, services)
+    if station.url != current.url:
+        await asyncio.to_thread(check_host, station.url)
+    edit = partial(stations.edit, check=values["check"], check_address=check_host)
+    return await asyncio.to_thread(edit, name, station)
+
+
+class RemovedStationJson(TypedDict):
+    """The name of a station that was removed."""
+
+    removed: str
+
+
+async def remove_station(services: MusicServices, values: Values) -> RemovedStationJson:
+    """Remove or hide a station."""
+    await asyncio.to_thread(services.stations.remove, values["station"])
+    return {"removed": values["station"]}
+
+
+async def restore_station(services: MusicServices, values: Values) -> Station:
+    """Restore a station of the owner's file."""
+    return await asyncio.to_thread(services.stations.restore, values["station"])
+
+
+async def play_station(services: MusicServices, values: Values) -> MusicJson:
+    """Play a station in place of the queue."""
+    stations, check_host = services.stations, partial(check_address, services)
+    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name, check_host))
+    player = await player_of(services)
+    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
+    return visible_music(services.daemon.hub, await player.state())

@@ -250,7 +250,6 @@ def cover_operation(covers: Covers) -> Operation:
         handler=answer,
         arguments=(URI, _SIZE),
         media="image/*",
-        result="Picture",
     )
 
 

@@ -47,7 +47,6 @@ class PlayerEvents:
             handler=self._answer,
             arguments=(text("after", "the id of the last event that was received", 100, example="a1b2c3d4-17"),),
             media="text/event-stream",
-            result="Events",
         )
 
     async def _answer(self, call: Call) -> EventStream:
@@ -112,7 +111,7 @@ class PlayerEvents:
             case "partition":
                 return {"partition": state.partition} if state else {}
             case _ if name in _STATE_SUBSYSTEMS:
-                return {"player": player_values(state), "at": round(self._monotonic(), 3)}
+                return {"player": player_values(state) if state else None, "at": round(self._monotonic(), 3)}
         return {}
 
     def _whole_state(self) -> dict[str, Any]:

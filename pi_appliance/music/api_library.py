@@ -1,4 +1,4 @@
-"""Handlers of the operations on the queue, the library, playlists, stations and USB drives."""
+"""Handlers of the operations on the queue, the library, the playlists and USB drives."""
 
 import asyncio
 import base64
@@ -6,28 +6,30 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, TypedDict
 
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, suggest
 from pi_appliance.music import model
 from pi_appliance.music.api import check_address, find_track, player_command, player_of, track_at, visible_music
 from pi_appliance.music.model import (
+    AddResult,
+    Entry,
     EntryType,
     LibraryFilter,
-    Page,
+    LibraryStats,
+    PageJson,
     QueuePosition,
+    RatedEntry,
     SavedPlaylist,
     Source,
-    Station,
+    Track,
     TrackRating,
     Uri,
-    entry_values,
+    extended,
     page_values,
-    queue_values,
-    track_values,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import MusicServices
+from pi_appliance.music.player_hub import MusicJson, MusicServices
 from pi_appliance.music.stations import Stations, resolve_source
 from pi_appliance.music.usb.drives import UsbDrive, count_tracks
 from pi_appliance.music.usb.mounts import UsbNotConfigured
@@ -40,25 +42,43 @@ _STEP = 500  # tracks requested at a time
 # Queue
 
 
-async def list_queue(services: MusicServices, values: Values) -> Any:
+class QueueJson(TypedDict):
+    """A page of the queue."""
+
+    start: int
+    length: int
+    more: Annotated[bool, "whether there are tracks after this page"]
+    items: Sequence[Track]
+    version: int
+    current: Annotated[int | None, "the position of the current track"]
+
+
+async def list_queue(services: MusicServices, values: Values) -> QueueJson:
     """Return a page of the queue, and the position of the current track."""
     player = await player_of(services)
     queue = await player.list_queue(values["start"], values["count"])
     track = (await player.state()).track
-    return {**queue_values(queue), "current": track.position if track else None}
+    return {
+        "start": queue.start,
+        "length": queue.length,
+        "more": queue.start + len(queue.tracks) < queue.length,
+        "items": queue.tracks,
+        "version": queue.version,
+        "current": track.position if track else None,
+    }
 
 
-async def add_to_queue(services: MusicServices, values: Values) -> Any:
+async def add_to_queue(services: MusicServices, values: Values) -> list[AddResult]:
     """Add sources to the queue in the given order."""
     return await _add(services, values, QueuePosition(values["where"]), play=values["play"])
 
 
-async def play_now(services: MusicServices, values: Values) -> Any:
+async def play_now(services: MusicServices, values: Values) -> list[AddResult]:
     """Play sources in place of the queue."""
     return await _add(services, values, QueuePosition.REPLACE, play=True)
 
 
-async def _add(services: MusicServices, values: Values, where: QueuePosition, *, play: bool) -> Any:
+async def _add(services: MusicServices, values: Values, where: QueuePosition, *, play: bool) -> list[AddResult]:
     stations = services.stations
     first, *others = await asyncio.to_thread(_parse_sources, values, services)
     player, results = await player_of(services), []
@@ -72,7 +92,7 @@ async def _add(services: MusicServices, values: Values, where: QueuePosition, *,
     for source, position, plays in steps:
         with _hints(source, stations):
             results.append(await player.add_source(source, position, play=plays))
-    return [{"name": each.name, "position": each.position, "count": each.count} for each in results]
+    return results
 
 
 def _parse_sources(values: Values, services: MusicServices) -> list[Source]:
@@ -121,7 +141,7 @@ def _hints(source: Source, stations: Stations) -> Iterator[None]:
         raise Refused(f"{error}; {hint}") from None
 
 
-async def move_track(services: MusicServices, values: Values) -> Any:
+async def move_track(services: MusicServices, values: Values) -> MusicJson:
     """Move a track of the queue."""
     player, track_id, target = await player_of(services), values["id"], values["to"]
     if track_id is None:
@@ -133,7 +153,13 @@ async def move_track(services: MusicServices, values: Values) -> Any:
     return visible_music(services.daemon.hub, await player.state())
 
 
-async def remove_tracks(services: MusicServices, values: Values) -> Any:
+class RemovedTracksJson(MusicJson):
+    """The player, and how many tracks were removed."""
+
+    removed: int
+
+
+async def remove_tracks(services: MusicServices, values: Values) -> RemovedTracksJson:
     """Remove tracks from the queue by their ids or their numbers."""
     player = await player_of(services)
     length = (await player.list_queue(0, 0)).length
@@ -142,7 +168,7 @@ async def remove_tracks(services: MusicServices, values: Values) -> Any:
     return {**visible_music(services.daemon.hub, state), "removed": max(0, length - state.queue_length)}
 
 
-async def prioritize_tracks(services: MusicServices, values: Values) -> Any:
+async def prioritize_tracks(services: MusicServices, values: Values) -> MusicJson:
     """Set the priority of tracks of the queue."""
     player = await player_of(services)
     await player.set_priority(await _ids_in_spans(player, values["numbers"]), values["priority"])
@@ -175,7 +201,14 @@ clear_queue = player_command(lambda player, _: player.clear_queue())
 shuffle_queue = player_command(lambda player, _: player.shuffle_queue())
 
 
-async def save_queue(services: MusicServices, values: Values) -> Any:
+class SavedQueueJson(TypedDict):
+    """The playlist of a queue that was saved."""
+
+    playlist: str
+    tracks: int
+
+
+async def save_queue(services: MusicServices, values: Values) -> SavedQueueJson:
     """Save the queue as a playlist."""
     player = await player_of(services)
     await player.save_queue(values["name"], replace=values["replace"])
@@ -185,16 +218,16 @@ async def save_queue(services: MusicServices, values: Values) -> Any:
 # Library
 
 
-async def browse(services: MusicServices, values: Values) -> Any:
+async def browse(services: MusicServices, values: Values) -> PageJson[Entry]:
     """Return the entries of a folder."""
     player = await player_of(services)
     entries = await player.list_directory(values["folder"].strip("/"), values["start"], values["count"])
-    return page_values(entries, entry_values)
+    return page_values(entries)
 
 
-async def _list(services: MusicServices, values: Values, *, kind: EntryType) -> Any:
+async def _list(services: MusicServices, values: Values, *, kind: EntryType) -> PageJson[Entry]:
     player = await player_of(services)
-    return page_values(await player.list_library(kind, _filter(values), values["start"], values["count"]), entry_values)
+    return page_values(await player.list_library(kind, _filter(values), values["start"], values["count"]))
 
 
 artists = partial(_list, kind=EntryType.ARTIST)
@@ -203,7 +236,7 @@ genres = partial(_list, kind=EntryType.GENRE)
 tracks = partial(_list, kind=EntryType.TRACK)
 
 
-async def search(services: MusicServices, values: Values) -> Any:
+async def search(services: MusicServices, values: Values) -> PageJson[Entry]:
     """Return the tracks that have words in their tags."""
     return await tracks(services, {**values, "search": values["words"]})
 
@@ -213,25 +246,33 @@ def _filter(values: Values) -> LibraryFilter:
     return LibraryFilter(artist=artist, album=album, genre=genre, text=words)
 
 
-async def favourites(services: MusicServices, values: Values) -> Any:
+async def favourites(services: MusicServices, values: Values) -> PageJson[RatedEntry]:
     """Return the favourite tracks with their ratings."""
     player = await player_of(services)
     page = await player.list_favourites(values["start"], values["count"])
     uris = [entry.track.uri if entry.track else entry.uri for entry in page.items]
     known = await player.ratings(uris) if uris else {}
     items = [
-        {**entry_values(entry), "rating": known.get(uri, TrackRating()).rating}
+        extended(RatedEntry, entry, rating=known.get(uri, TrackRating()).rating)
         for entry, uri in zip(page.items, uris, strict=True)
     ]
     return {"start": page.start, "length": page.length, "more": page.has_more, "items": items}
 
 
-async def stats(services: MusicServices, values: Values) -> Any:
+async def stats(services: MusicServices, values: Values) -> LibraryStats:
     """Return the size of the library or of a folder."""
-    return dataclasses.asdict(await (await player_of(services)).library_stats(values["folder"].strip("/")))
+    return await (await player_of(services)).library_stats(values["folder"].strip("/"))
 
 
-async def update_progress(services: MusicServices, values: Values) -> Any:
+class UpdateJson(TypedDict):
+    """The progress of an update of the library."""
+
+    updating: int | None
+    folder: str
+    tracks: int | None
+
+
+async def update_progress(services: MusicServices, values: Values) -> UpdateJson:
     """Return how far an update is."""
     player, count = await player_of(services), None
     with contextlib.suppress(Refused):  # a new folder that is not in the library yet
@@ -239,48 +280,61 @@ async def update_progress(services: MusicServices, values: Values) -> Any:
     return {"updating": (await player.state()).updating, "folder": values["folder"], "tracks": count}
 
 
-async def update(services: MusicServices, values: Values) -> Any:
+async def update(services: MusicServices, values: Values) -> UpdateJson:
     """Start an update of the library."""
     await (await player_of(services)).update_library(values["folder"].strip("/"))
     return await update_progress(services, values)
 
 
-async def picture(services: MusicServices, values: Values) -> Any:
+class TrackPictureJson(TypedDict):
+    """The picture of a track."""
+
+    track: Track
+    mime: str
+    data: Annotated[str, "base64"]
+
+
+async def picture(services: MusicServices, values: Values) -> TrackPictureJson:
     """Return the picture of a track as base64. Raises Refused if there is none."""
     player = await player_of(services)
     track = await find_track(player, values["track"])
     art = await player.album_art(track.uri)
     if art is None:
         raise Refused(f"there is no picture of {track.label}, neither in the file nor in its folder")
-    return {"track": track_values(track), "mime": art.mime, "data": base64.b64encode(art.data).decode("ascii")}
+    return {"track": track, "mime": art.mime, "data": base64.b64encode(art.data).decode("ascii")}
 
 
 # Playlists
 
 
-async def list_playlists(services: MusicServices, values: Values) -> Any:
+class PlaylistJson(TypedDict):
+    """A saved playlist."""
+
+    name: str
+    changed: str
+
+
+async def list_playlists(services: MusicServices, values: Values) -> PageJson[PlaylistJson]:
     """Return the saved playlists."""
-    start, count = values["start"], values["count"]
-    playlists = await (await player_of(services)).list_playlists()
-    items = playlists[start : start + count]
-    page = Page(items=items, start=start, length=len(playlists), has_more=start + len(items) < len(playlists))
-    return page_values(page, lambda each: {"name": each.name, "changed": each.modified})
+    start, playlists = values["start"], await (await player_of(services)).list_playlists()
+    end = start + values["count"]
+    items: list[PlaylistJson] = [{"name": each.name, "changed": each.modified} for each in playlists[start:end]]
+    return {"start": start, "length": len(playlists), "more": end < len(playlists), "items": items}
 
 
-async def show_playlist(services: MusicServices, values: Values) -> Any:
+async def show_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
     """Return a page of a playlist."""
     return await _entries(services, values["name"], values["start"], values["count"])
 
 
-async def play_playlist(services: MusicServices, values: Values) -> Any:
+async def play_playlist(services: MusicServices, values: Values) -> list[AddResult]:
     """Play a playlist, or add it to the queue."""
     where, player = QueuePosition(values["where"]), await player_of(services)
     source = SavedPlaylist(playlist=values["name"])
-    result = await player.add_source(source, where, play=where is QueuePosition.REPLACE)
-    return [{"name": result.name, "position": result.position, "count": result.count}]
+    return [await player.add_source(source, where, play=where is QueuePosition.REPLACE)]
 
 
-async def add_to_playlist(services: MusicServices, values: Values) -> Any:
+async def add_to_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
     """Append sources to a playlist."""
     stations = services.stations
     found: Sequence[Source] = await asyncio.to_thread(_parse_sources, values, services)
@@ -291,14 +345,14 @@ async def add_to_playlist(services: MusicServices, values: Values) -> Any:
     return await _entries(services, values["name"])
 
 
-async def remove_from_playlist(services: MusicServices, values: Values) -> Any:
+async def remove_from_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
     """Remove entries from a playlist."""
     positions = values["positions"] or [number - 1 for number in values["numbers"]]
     await (await player_of(services)).remove_from_playlist(values["name"], set(positions))
     return await _entries(services, values["name"])
 
 
-async def move_in_playlist(services: MusicServices, values: Values) -> Any:
+async def move_in_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
     """Move an entry of a playlist."""
     position = values["number"] - 1 if values["position"] is None else values["position"]
     target = values["to_number"] - 1 if values["to"] is None else values["to"]
@@ -306,99 +360,43 @@ async def move_in_playlist(services: MusicServices, values: Values) -> Any:
     return await _entries(services, values["name"])
 
 
-async def rename_playlist(services: MusicServices, values: Values) -> Any:
+class SavedPlaylistJson(TypedDict):
+    """The name of a playlist that was changed."""
+
+    playlist: str
+
+
+async def rename_playlist(services: MusicServices, values: Values) -> SavedPlaylistJson:
     """Rename a playlist."""
     await (await player_of(services)).rename_playlist(values["name"], values["to"])
     return {"playlist": values["to"]}
 
 
-async def delete_playlist(services: MusicServices, values: Values) -> Any:
+async def delete_playlist(services: MusicServices, values: Values) -> SavedPlaylistJson:
     """Delete a playlist."""
     await (await player_of(services)).delete_playlist(values["name"])
     return {"playlist": values["name"]}
 
 
-async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> Any:
+async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> PageJson[Entry]:
     page = await (await player_of(services)).list_playlist(name, start, count)
-    return page_values(page, entry_values)
-
-
-# Stations
-
-_STATION_FIELDS = [each.name for each in dataclasses.fields(Station)]
-
-
-async def list_stations(services: MusicServices, values: Values) -> object:
-    """Return the stations with their origin."""
-    start, count = values["start"], values["count"]
-    views = await asyncio.to_thread(services.stations.views)
-    return [
-        {**dataclasses.asdict(each.station), "custom": each.custom, "overrides": each.overrides}
-        for each in views[start : start + count]
-    ]
-
-
-async def list_removed(services: MusicServices, _: Values) -> object:
-    """Return the stations of the owner's file that can be restored."""
-    return [dataclasses.asdict(each) for each in await asyncio.to_thread(services.stations.removed)]
-
-
-async def add_station(services: MusicServices, values: Values) -> object:
-    """Add a custom station."""
-    station = Station(**{name: values[name] or "" for name in _STATION_FIELDS})
-    check_host = partial(check_address, services)
-    await asyncio.to_thread(check_host, station.url)
-    add = partial(services.stations.add, check=values["check"], check_address=check_host)
-    return dataclasses.asdict(await asyncio.to_thread(add, station))
-
-
-async def edit_station(services: MusicServices, values: Values) -> object:
-    """Change the given fields of a station."""
-    changes = {name: values[name] for name in _STATION_FIELDS if values[name] is not None}
-    stations, name = services.stations, values["station"]
-    current = await asyncio.to_thread(stations.get, name)
-    station = dataclasses.replace(current, **changes)
-    check_host = partial(check_address, services)
-    if station.url != current.url:
-        await asyncio.to_thread(check_host, station.url)
-    edit = partial(stations.edit, check=values["check"], check_address=check_host)
-    return dataclasses.asdict(await asyncio.to_thread(edit, name, station))
-
-
-async def remove_station(services: MusicServices, values: Values) -> object:
-    """Remove or hide a station."""
-    await asyncio.to_thread(services.stations.remove, values["station"])
-    return {"removed": values["station"]}
-
-
-async def restore_station(services: MusicServices, values: Values) -> object:
-    """Restore a station of the owner's file."""
-    return dataclasses.asdict(await asyncio.to_thread(services.stations.restore, values["station"]))
-
-
-async def play_station(services: MusicServices, values: Values) -> object:
-    """Play a station in place of the queue."""
-    stations, check_host = services.stations, partial(check_address, services)
-    station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name, check_host))
-    player = await player_of(services)
-    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
-    return visible_music(services.daemon.hub, await player.state())
+    return page_values(page)
 
 
 # USB drives
 
 
-async def list_drives(services: MusicServices, _: Values) -> object:
+async def list_drives(services: MusicServices, _: Values) -> list[UsbDrive]:
     """Return every USB drive, also those not mounted with tracks in the library."""
     with _refuse_without_folder():
         drives = services.daemon.usb_drives.all()
-    return [dataclasses.asdict(await _with_tracks(services, each)) for each in drives]
+    return [await _with_tracks(services, each) for each in drives]
 
 
-async def eject_drive(services: MusicServices, values: Values) -> object:
+async def eject_drive(services: MusicServices, values: Values) -> UsbDrive:
     """Eject a USB drive and return its state."""
     with _refuse_without_folder():
-        return dataclasses.asdict(await services.daemon.usb_drives.eject(values["name"]))
+        return await services.daemon.usb_drives.eject(values["name"])
 
 
 @contextlib.contextmanager

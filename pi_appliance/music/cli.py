@@ -22,10 +22,11 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.json_schema import to_json
 from pi_appliance.music import text
 from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, player_values
-from pi_appliance.music.operations_library import OPERATIONS
 from pi_appliance.music.usb import mounts
+from pi_appliance.operations import MODULES, operations_in
 from pi_appliance.system.clock import Backoff
 
 _POLL_INTERVAL = 0.2  # seconds
@@ -47,7 +48,8 @@ def music_command(name: str, short_help: str) -> Callable[[Callable[..., None]],
 
 
 def _request(config: Path | None, method: str, path: str, **arguments: object) -> Any:
-    operation = next(each for each in OPERATIONS if (each.method, each.path) == (method, path))
+    operations = operations_in(*MODULES["music"])
+    operation = next(each for each in operations if (each.method, each.path) == (method, path))
     return run_operation(operation, operation.parse(arguments), str(config) if config else None)
 
 
@@ -179,7 +181,7 @@ class JsonView(LineView):
 
     def show_change(self, names: Collection[str], state: PlayerState) -> None:
         """Print the change, in MPD's terms, and the player as the API returns it."""
-        click.echo(json.dumps({"changed": sorted(names), "player": player_values(state)}))
+        click.echo(json.dumps({"changed": sorted(names), "player": to_json(player_values(state))}))
 
     def show_loss(self, reason: str) -> None:
         """Print the reason."""
@@ -275,7 +277,7 @@ def _note_fallback(_: str) -> None:
 
 def _line(names: Collection[str], state: PlayerState) -> str:
     words = ", ".join(sorted({_SUBSYSTEMS.get(name, name) for name in names}))
-    player = {"player": player_values(state), "error": "", "fallback": False}
+    player = {"player": to_json(player_values(state)), "error": "", "fallback": False}
     return f"[{words}] {text.player_line(player, {})}"
 
 

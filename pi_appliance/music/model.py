@@ -1,12 +1,9 @@
-"""Music data classes in MPD's terms, the text forms of sources, and the JSON values of the API.
-
-`schemas` describes these values.
-"""
+"""Music data classes in MPD's terms, the text forms of sources, and the JSON objects of the API."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypedDict, TypeVar
 
 from pi_appliance.errors import UnknownName
 from pi_appliance.system.http import hide_credentials
@@ -105,14 +102,15 @@ class Track:
     genre: str = ""
     date: str = ""
     number: str = ""  # on the album, as tagged
-    duration: float | None = None  # seconds; None for a stream
-    position: int | None = None  # from 0
-    id: int | None = None
+    duration: Annotated[float | None, "seconds; null for a stream"] = None
+    position: Annotated[int | None, "in the queue, from 0"] = None
+    id: Annotated[int | None, "in the queue; it stays the same while the queue changes"] = None
+    label: Annotated[str, "the title, or the last part of the URI"] = field(init=False)
 
-    @property
-    def label(self) -> str:
-        """Display name: the title, otherwise the last part of the URI."""
-        return self.title or hide_credentials(self.uri).rstrip("/").rsplit("/", 1)[-1]
+    def __post_init__(self) -> None:
+        """Set the label."""
+        label = self.title or hide_credentials(self.uri).rstrip("/").rsplit("/", 1)[-1]
+        object.__setattr__(self, "label", label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +150,13 @@ class Entry:
     artist: str = ""  # of an album
     date: str = ""
     track: Track | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedEntry(Entry):
+    """An entry of the list of favourites, with its rating."""
+
+    rating: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,47 +364,81 @@ def _find_station(name: str, stations: Sequence[Station]) -> Station | None:
     return next((each for each in stations if each.name.casefold() == wanted), None)
 
 
-def _fields(item: Any) -> dict[str, Any]:
-    return {each.name: getattr(item, each.name) for each in fields(item)}
+def extended(kind: type[T], base: Any, **more: Any) -> T:
+    """Return a `kind` with the fields of `base`, whose class it extends, and `more`."""
+    return kind(**{each.name: getattr(base, each.name) for each in fields(base)}, **more)
 
 
-def player_values(state: PlayerState | None) -> dict[str, Any] | None:
-    """Return the state of the player."""
-    if state is None:
-        return None
-    values = _fields(state)
+class PlayerJson(TypedDict):
+    """The state of the player."""
+
+    play: PlaybackState
+    track: Track | None
+    elapsed: Annotated[float | None, "seconds"]
+    volume: Annotated[int | None, "0 to 100; null if the player has no mixer"]
+    muted: bool
+    repeat: bool
+    random: bool
+    single: Mode
+    consume: Mode
+    crossfade: Annotated[int, "seconds"]
+    replay_gain: ReplayGainMode
+    queue_length: int
+    queue_version: Annotated[int, "changes with the queue"]
+    updating: Annotated[int | None, "the number of the current update of the library"]
+    bitrate: Annotated[int | None, "kbit/s"]
+    audio: Annotated[str, "as in 44100:16:2"]
+    partition: str
+    error: Annotated[str, "the last error, as the player reports it"]
+
+
+def player_values(state: PlayerState) -> PlayerJson:
+    """Return the state of the player as a JSON object."""
     return {
-        "play": values.pop("playback"),
-        "audio": values.pop("audio_format"),
-        **values,
-        "track": track_values(state.track) if state.track else None,
+        "play": state.playback,
+        "track": state.track,
         "elapsed": None if state.elapsed is None else round(state.elapsed, 1),
+        "volume": state.volume,
+        "muted": state.muted,
+        "repeat": state.repeat,
+        "random": state.random,
+        "single": state.single,
+        "consume": state.consume,
+        "crossfade": state.crossfade,
+        "replay_gain": state.replay_gain,
+        "queue_length": state.queue_length,
+        "queue_version": state.queue_version,
+        "updating": state.updating,
+        "bitrate": state.bitrate,
+        "audio": state.audio_format,
+        "partition": state.partition,
+        "error": state.error,
     }
 
 
-def track_values(track: Track) -> dict[str, Any]:
-    """Return a track with all its fields."""
-    return {**_fields(track), "label": track.label}
+class PageJson(TypedDict, Generic[T]):
+    """A page of a list."""
+
+    start: int
+    length: Annotated[int | None, "the length of the whole list; null if it is not known"]
+    more: Annotated[bool, "whether there are items after this page"]
+    items: Sequence[T]
 
 
-def queue_values(queue: Queue) -> dict[str, Any]:
-    """Return a page of the queue."""
-    items = [track_values(each) for each in queue.tracks]
-    more = queue.start + len(items) < queue.length
-    return {"start": queue.start, "length": queue.length, "more": more, "items": items, "version": queue.version}
+def page_values(page: Page[T]) -> PageJson[T]:
+    """Return a page as a JSON object."""
+    return {"start": page.start, "length": page.length, "more": page.has_more, "items": page.items}
 
 
-def page_values(window: Page[T], each: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
-    """Return a page; `each` converts an item."""
-    items = [each(item) for item in window.items]
-    return {"start": window.start, "length": window.length, "more": window.has_more, "items": items}
+class OutputJson(TypedDict):
+    """An audio output."""
+
+    id: int
+    name: str
+    on: bool
+    plugin: str
 
 
-def entry_values(entry: Entry) -> dict[str, Any]:
-    """Return an entry of a list."""
-    return {**_fields(entry), "track": track_values(entry.track) if entry.track else None}
-
-
-def output_values(output: Output) -> dict[str, Any]:
-    """Return an output."""
+def output_values(output: Output) -> OutputJson:
+    """Return an output as a JSON object."""
     return {"id": output.id, "name": output.name, "on": output.enabled, "plugin": output.plugin}

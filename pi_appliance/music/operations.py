@@ -1,15 +1,16 @@
-"""The operations on the player: playback, volume, modes, outputs, partitions and ratings."""
+"""The operations on the player, its outputs and partitions, on ratings and web radio stations."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.operations import Argument, Group, Operation, Role, array, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, Role, array, boolean, choice, integer, text
 
 _API = "pi_appliance.music.api"
 _TEXT = "pi_appliance.music.text"
-_MAX_POSITION = 10_000_000
+MAX_POSITION = 10_000_000
+MAX_COUNT = 5000  # items of a list
 _VOLUME = r"[+-][0-9]{1,9}|[0-9]{1,2}|100"
 _TIME = r"([+-]?)(?:(?:([0-9]{1,3}):)?([0-5]?[0-9]):([0-5]?[0-9])|([0-9]{1,6}))(\.[0-9]{1,3})?"
 
@@ -78,8 +79,10 @@ def _number_or_pattern(maximum: float, pattern: str) -> dict[str, Any]:
     return {"anyOf": [number, {"type": "string", "pattern": f"^({pattern})$"}]}
 
 
-NUMBER = integer("number", "the track, counted from 1", 1, _MAX_POSITION, positional=True)
-POSITION = integer("position", "the track by its position in the queue, counted from 0", 0, _MAX_POSITION)
+START = integer("start", "the first item, counted from 0", 0, MAX_POSITION, default=0, example=0)
+COUNT = integer("count", "the maximum number of items", 1, MAX_COUNT, default=100, example=50)
+NUMBER = integer("number", "the track, counted from 1", 1, MAX_POSITION, positional=True)
+POSITION = integer("position", "the track by its position in the queue, counted from 0", 0, MAX_POSITION)
 ID = integer("id", "the track by its id in the queue, which it keeps when others move", 0, 2**31)
 TRACK = text(
     "track", "the number of a track in the queue, or its file; default: the current track", 2000, positional=True
@@ -125,7 +128,6 @@ _PLAYER: Sequence[Operation] = (
         role=Role.LISTEN,
         summary="Show what plays, and how.",
         handler=f"{_API}:status",
-        result="PlayerStatus",
         show=f"{_TEXT}:player_status",
     ),
     Operation(
@@ -135,7 +137,6 @@ _PLAYER: Sequence[Operation] = (
         role=Role.GUEST,
         summary="List the capabilities of this player.",
         handler=f"{_API}:capabilities",
-        result="Capabilities",
     ),
     Operation(
         path="/player/reconnect",
@@ -152,7 +153,6 @@ _PLAYER: Sequence[Operation] = (
             text("kind", "the kind of player; without it, that of the configuration", 60),
             text("address", "the address as in the configuration; without it, the one there", 300),
         ),
-        result="PlayerCheck",
         done="{text}",
         needs_state=False,
         example={"kind": "mpd", "address": "localhost:1"},
@@ -197,7 +197,6 @@ _PLAYER: Sequence[Operation] = (
             positional=True,
         ),
         details="It never becomes louder than the volume policy allows.",
-        result="Volume",
         show=f"{_TEXT}:volume",
         example={"volume": 40},
     ),
@@ -241,7 +240,6 @@ _OUTPUTS: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="List the audio outputs.",
         handler=f"{_API}:list_outputs",
-        result="Outputs",
         show=f"{_TEXT}:outputs",
     ),
     Operation(
@@ -250,7 +248,6 @@ _OUTPUTS: Sequence[Operation] = (
         summary="Enable or disable an output.",
         handler=f"{_API}:set_output",
         arguments=(integer("id", "the output", 0, 2**31, required=True), _ON),
-        result="Outputs",
         example={"id": 0, "on": True},
     ),
     *(
@@ -261,7 +258,6 @@ _OUTPUTS: Sequence[Operation] = (
             summary=f"{verb} an output.",
             handler=f"{_API}:{handler}",
             arguments=(_OUTPUT,),
-            result="Outputs",
             show=f"{_TEXT}:outputs",
             example={"output": "Kitchen"},
         )
@@ -276,7 +272,6 @@ _CARDS: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="List the sound cards of this machine that can play.",
         handler=f"{_API}:list_sound_cards",
-        result="SoundCards",
     ),
     Operation(
         path="/sound/cards/{id}/use",
@@ -284,7 +279,6 @@ _CARDS: Sequence[Operation] = (
         summary="Let another sound card play. MPD starts again.",
         handler=f"{_API}:use_sound_card",
         arguments=(text("id", "the id of the card", 60, required=True),),
-        result="SoundCard",
         done="{id} plays",
         example={"id": "DAC"},
     ),
@@ -297,7 +291,6 @@ _PARTITIONS: Sequence[Operation] = (
         path="/player/partitions",
         summary="List the partitions: players within the player, with their own queue, volume and outputs.",
         handler=f"{_API}:list_partitions",
-        result="Partitions",
         show=f"{_TEXT}:partitions",
     ),
     Operation(
@@ -306,7 +299,6 @@ _PARTITIONS: Sequence[Operation] = (
         summary="Create a partition. It has no outputs yet.",
         handler=f"{_API}:create_partition",
         arguments=(_PARTITION,),
-        result="Partitions",
         done="created the partition {name}",
         status=201,
         example={"name": "terrace"},
@@ -330,7 +322,6 @@ _PARTITIONS: Sequence[Operation] = (
             text("output", "the name of the output", 200, required=True, positional=True),
             text("to", "the partition; without it, the one in use", 100),
         ),
-        result="Outputs",
         show=f"{_TEXT}:output_moved",
         example={"output": "Kitchen"},
     ),
@@ -342,7 +333,6 @@ _PARTITIONS: Sequence[Operation] = (
         details="If it is the one in use, `default` is used from then on.",
         handler=f"{_API}:delete_partition",
         arguments=(_PARTITION,),
-        result="Partitions",
         done="deleted the partition {name}",
         example={"name": "garden"},
     ),
@@ -367,7 +357,6 @@ def _rating_operation(name: str, summary: str, *arguments: Argument, **more: Any
         "handler": f"{_API}:{name}",
         "show": f"{_TEXT}:rating",
         "answer": f"{_TEXT}:rating",
-        "result": "Rating",
         "groups": (Group(("track", "uri"), required=False),),
         **more,
     }
@@ -398,8 +387,101 @@ _RATINGS: Sequence[Operation] = (
         summary="Return the ratings of tracks. Those without one are left out.",
         handler=f"{_API}:ratings",
         arguments=(array(URI, 20),),  # longer than that, an address is refused by web servers,
-        result="Ratings",
     ),
 )
 
-OPERATIONS: Sequence[Operation] = (*_PLAYER, *_OUTPUTS, *_CARDS, *_PARTITIONS, *_RATINGS)
+_STATION = text("station", "the name of the station; case does not matter", 200, required=True, positional=True)
+_DETAILS = (text("genre", "the genre", 200), text("country", "the country", 200))
+_CHECK = boolean("check", "whether the address must answer first", default=True)
+_URL_HELP = "the address of the stream, or of a playlist file (.m3u, .m3u8, .pls)"
+_EXAMPLE = {"name": "Groove", "url": "http://radio.example/groove", "genre": "Jazz", "check": False}
+
+_STATIONS: Sequence[Operation] = (
+    Operation(
+        command="music stations list",
+        method="GET",
+        path="/stations",
+        role=Role.GUEST,
+        summary="List the web radio stations, custom ones first.",
+        handler=f"{_API}:list_stations",
+        arguments=(
+            START,
+            replace(COUNT, default=MAX_COUNT),
+        ),
+        show=f"{_TEXT}:stations",
+    ),
+    Operation(
+        command="music stations removed",
+        method="GET",
+        path="/stations/removed",
+        role=Role.CONTROL,
+        summary="List the stations of your file that were removed or edited.",
+        handler=f"{_API}:list_removed",
+        show=f"{_TEXT}:removed_stations",
+    ),
+    Operation(
+        command="music stations add",
+        path="/stations",
+        role=Role.CONTROL,
+        summary="Add a station.",
+        details="It is stored in the state folder. Your own file of stations stays as it is.",
+        handler=f"{_API}:add_station",
+        arguments=(
+            text("name", "its name", 200, required=True, positional=True),
+            text("url", _URL_HELP, 2000, required=True, positional=True),
+            *_DETAILS,
+            _CHECK,
+        ),
+        done="added {name}",
+        status=201,
+        example={**_EXAMPLE, "name": "Radio X"},
+    ),
+    Operation(
+        command="music stations edit",
+        method="PATCH",
+        path="/stations/{station}",
+        role=Role.CONTROL,
+        summary="Change a station.",
+        details="Omitted arguments stay unchanged. A station of your file is overridden by a custom one.",
+        handler=f"{_API}:edit_station",
+        arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), *_DETAILS, _CHECK),
+        groups=(Group(("name", "url", *(each.name for each in _DETAILS)), exclusive=False),),
+        done="changed {name}",
+        example={"station": "Groove", "genre": "Soul", "check": False},
+    ),
+    Operation(
+        command="music stations remove",
+        method="DELETE",
+        path="/stations/{station}",
+        role=Role.CONTROL,
+        summary="Remove a station. One of your file is hidden.",
+        handler=f"{_API}:remove_station",
+        arguments=(_STATION,),
+        done="removed {removed}",
+        example={"station": "Groove"},
+    ),
+    Operation(
+        command="music stations restore",
+        path="/stations/{station}/restore",
+        role=Role.CONTROL,
+        summary="Restore a station of your file that was removed or edited.",
+        handler=f"{_API}:restore_station",
+        arguments=(_STATION,),
+        done="restored {name}",
+        example={"station": "Quiet"},
+    ),
+    Operation(
+        command="music play-station",
+        path="/player/play-station",
+        role=Role.CONTROL,
+        summary="Play a station in place of the queue.",
+        details="A part of its name is enough if no other station has it.",
+        handler=f"{_API}:play_station",
+        arguments=(_STATION,),
+        show=f"{_TEXT}:player_line",
+        answer="starting {station} …",
+        example={"station": "Groove"},
+    ),
+)
+
+OPERATIONS: Sequence[Operation] = (*_PLAYER, *_OUTPUTS, *_CARDS, *_PARTITIONS, *_RATINGS, *_STATIONS)

@@ -1,17 +1,15 @@
-"""The operations on the queue, and on its sources: library, playlists, stations and USB drives."""
+"""The operations on the queue, the library, the playlists and USB drives."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.music.operations import ID, NUMBER, words
+from pi_appliance.music.operations import COUNT, ID, MAX_COUNT, MAX_POSITION, NUMBER, START, words
 from pi_appliance.operations import Argument, Group, Operation, Role, array, boolean, choice, integer, text
 
 _API = "pi_appliance.music.api_library"
 _TEXT = "pi_appliance.music.text"
-_MAX_POSITION = 10_000_000
-_MAX_COUNT = 5000
 _LONG_BODY = 128 * 1024  # bytes: 5000 positions
 _SPAN = r"[1-9][0-9]{0,6}(-([1-9][0-9]{0,6})?)?"
 _COMPLETE = "pi_appliance.music.cli:complete_station"
@@ -35,10 +33,8 @@ _SPANS = Argument(
     schema={"type": "string", "pattern": "^[1-9][0-9]{0,6}-?$"},
     positional=True,
 )
-START = integer("start", "the first item, counted from 0", 0, _MAX_POSITION, default=0, example=0)
-COUNT = integer("count", "the maximum number of items", 1, _MAX_COUNT, default=100, example=50)
-_TO = integer("to", "the new position, counted from 0", 0, _MAX_POSITION)
-_TO_NUMBER = integer("to_number", "the new number, counted from 1", 1, _MAX_POSITION, positional=True)
+_TO = integer("to", "the new position, counted from 0", 0, MAX_POSITION)
+_TO_NUMBER = integer("to_number", "the new number, counted from 1", 1, MAX_POSITION, positional=True)
 _ONE_TARGET = Group(("to_number", "to"))
 _FOLDER = text(
     "folder", "a folder of the library; default: all of it", 2000, default="", example="Albums", positional=True
@@ -75,7 +71,6 @@ _QUEUE: Sequence[Operation] = (
         summary="List the queue.",
         handler=f"{_API}:list_queue",
         arguments=(START, COUNT),
-        result="Queue",
         show=f"{_TEXT}:queue",
     ),
     Operation(
@@ -97,7 +92,6 @@ _QUEUE: Sequence[Operation] = (
             boolean("play", "whether the first one is played at once", default=False, role=Role.CONTROL),
         ),
         groups=(_ONE_SOURCE,),
-        result="Added",
         show=f"{_TEXT}:added",
         answer=f"{_TEXT}:added_answer",
         example={"source": ["artist:Miles Davis"], "where": "next"},
@@ -111,7 +105,6 @@ _QUEUE: Sequence[Operation] = (
         handler=f"{_API}:play_now",
         arguments=_SOURCE,
         groups=(_ONE_SOURCE,),
-        result="Added",
         show=f"{_TEXT}:playing",
         answer=f"{_TEXT}:playing_answer",
         example={"album": "Kind of Blue"},
@@ -136,11 +129,10 @@ _QUEUE: Sequence[Operation] = (
         handler=f"{_API}:remove_tracks",
         arguments=(
             array(_SPANS, 200),
-            array(integer("ids", "the tracks by their ids; unknown ones are ignored", 0, 2**31), _MAX_COUNT),
+            array(integer("ids", "the tracks by their ids; unknown ones are ignored", 0, 2**31), MAX_COUNT),
         ),
         groups=(Group(("numbers", "ids")),),
         max_body=_LONG_BODY,
-        result="RemovedTracks",
         show=f"{_TEXT}:removed",
         answer=f"{_TEXT}:removed",
         example={"ids": [2]},
@@ -187,7 +179,6 @@ _QUEUE: Sequence[Operation] = (
             text("name", "the name of the playlist", 200, required=True, positional=True),
             boolean("replace", "whether a playlist of that name may be replaced", default=False),
         ),
-        result="SavedQueue",
         done="saved {playlist}, {tracks} tracks",
         example={"name": "Evening", "replace": True},
     ),
@@ -199,7 +190,6 @@ def _list_operation(name: str, summary: str, *arguments: Argument, **more: Any) 
         "handler": f"{_API}:{name}",
         "show": f"{_TEXT}:{name}",
         "path": f"/player/{name}",
-        "result": "Entries",
         "role": Role.GUEST,
         **more,
     }
@@ -223,7 +213,7 @@ _LIBRARY: Sequence[Operation] = (
         _GENRE,
         show=f"{_TEXT}:tracks",
     ),
-    _list_operation("favourites", "List the favourite tracks with their ratings.", result="Favourites"),
+    _list_operation("favourites", "List the favourite tracks with their ratings."),
     Operation(
         command="music stats",
         method="GET",
@@ -232,7 +222,6 @@ _LIBRARY: Sequence[Operation] = (
         summary="Show the size of the library, or of a folder of it.",
         handler=f"{_API}:stats",
         arguments=(_FOLDER,),
-        result="Stats",
         show=f"{_TEXT}:stats",
     ),
     Operation(
@@ -242,7 +231,6 @@ _LIBRARY: Sequence[Operation] = (
         summary="Return whether the library is being updated, and how many tracks it has so far.",
         handler=f"{_API}:update_progress",
         arguments=(_FOLDER,),
-        result="Update",
     ),
     Operation(
         path="/player/update",
@@ -250,7 +238,6 @@ _LIBRARY: Sequence[Operation] = (
         summary="Start a scan of the library for new, changed and deleted files.",
         handler=f"{_API}:update",
         arguments=(_FOLDER,),
-        result="Update",
         status=202,
         example={"folder": "Albums"},
     ),
@@ -261,7 +248,6 @@ _LIBRARY: Sequence[Operation] = (
         summary="Return the picture of a track as it is in its file or folder, as base64.",
         handler=f"{_API}:picture",
         arguments=(text("track", "as for `like`", 2000, example="a.ogg"),),
-        result="TrackPicture",
     ),
 )
 
@@ -270,7 +256,6 @@ _NAME = text("name", "the name of the playlist", 200, required=True, positional=
 
 def _playlist_operation(command: str, path: str, summary: str, *arguments: Argument, **more: Any) -> Operation:
     settings = {
-        "result": "Entries",
         "handler": f"{_API}:{command}_playlist",
         "role": Role.CONTROL,
         **more,
@@ -293,7 +278,6 @@ _PLAYLISTS: Sequence[Operation] = (
         summary="List the saved playlists.",
         handler=f"{_API}:list_playlists",
         arguments=(START, COUNT),
-        result="Playlists",
         show=f"{_TEXT}:playlists",
     ),
     _playlist_operation(
@@ -312,7 +296,6 @@ _PLAYLISTS: Sequence[Operation] = (
         "/play",
         "Play a playlist in place of the queue, or add it to the queue.",
         choice("where", "replace, next or end", ("end", "next", "replace"), default="replace"),
-        result="Added",
         show=f"{_TEXT}:playlist_played",
         example={"name": "Evening"},
     ),
@@ -331,8 +314,8 @@ _PLAYLISTS: Sequence[Operation] = (
         "remove",
         "/remove",
         "Remove entries from a playlist.",
-        array(integer("numbers", "the entries, counted from 1", 1, _MAX_POSITION, positional=True), _MAX_COUNT),
-        array(integer("positions", "the entries by their positions, counted from 0", 0, _MAX_POSITION), _MAX_COUNT),
+        array(integer("numbers", "the entries, counted from 1", 1, MAX_POSITION, positional=True), MAX_COUNT),
+        array(integer("positions", "the entries by their positions, counted from 0", 0, MAX_POSITION), MAX_COUNT),
         groups=(Group(("numbers", "positions")),),
         handler=f"{_API}:remove_from_playlist",
         show=f"{_TEXT}:playlist_reduced",
@@ -343,9 +326,9 @@ _PLAYLISTS: Sequence[Operation] = (
         "move",
         "/move",
         "Move an entry of a playlist.",
-        integer("number", "the entry, counted from 1", 1, _MAX_POSITION, positional=True),
+        integer("number", "the entry, counted from 1", 1, MAX_POSITION, positional=True),
         _TO_NUMBER,
-        integer("position", "the entry by its position, counted from 0", 0, _MAX_POSITION),
+        integer("position", "the entry by its position, counted from 0", 0, MAX_POSITION),
         _TO,
         groups=(Group(("number", "position")), _ONE_TARGET),
         handler=f"{_API}:move_in_playlist",
@@ -357,7 +340,6 @@ _PLAYLISTS: Sequence[Operation] = (
         "/rename",
         "Rename a playlist.",
         text("to", "its new name", 200, required=True, positional=True),
-        result="Saved",
         done="{name} is now {playlist}",
         example={"name": "Evening", "to": "Night"},
     ),
@@ -366,109 +348,8 @@ _PLAYLISTS: Sequence[Operation] = (
         "",
         "Delete a playlist. The tracks stay in the library.",
         method="DELETE",
-        result="Saved",
         done="deleted {playlist}",
         example={"name": "Evening"},
-    ),
-)
-
-_STATION = text("station", "the name of the station; case does not matter", 200, required=True, positional=True)
-_DETAILS = (text("genre", "the genre", 200), text("country", "the country", 200))
-_CHECK = boolean("check", "whether the address must answer first", default=True)
-_URL_HELP = "the address of the stream, or of a playlist file (.m3u, .m3u8, .pls)"
-_EXAMPLE = {"name": "Groove", "url": "http://radio.example/groove", "genre": "Jazz", "check": False}
-
-_STATIONS: Sequence[Operation] = (
-    Operation(
-        command="music stations list",
-        method="GET",
-        path="/stations",
-        role=Role.GUEST,
-        summary="List the web radio stations, custom ones first.",
-        handler=f"{_API}:list_stations",
-        arguments=(
-            START,
-            replace(COUNT, default=_MAX_COUNT),
-        ),
-        result="Stations",
-        show=f"{_TEXT}:stations",
-    ),
-    Operation(
-        command="music stations removed",
-        method="GET",
-        path="/stations/removed",
-        role=Role.CONTROL,
-        summary="List the stations of your file that were removed or edited.",
-        handler=f"{_API}:list_removed",
-        result="RemovedStations",
-        show=f"{_TEXT}:removed_stations",
-    ),
-    Operation(
-        command="music stations add",
-        path="/stations",
-        role=Role.CONTROL,
-        summary="Add a station.",
-        details="It is stored in the state folder. Your own file of stations stays as it is.",
-        handler=f"{_API}:add_station",
-        arguments=(
-            text("name", "its name", 200, required=True, positional=True),
-            text("url", _URL_HELP, 2000, required=True, positional=True),
-            *_DETAILS,
-            _CHECK,
-        ),
-        result="Station",
-        done="added {name}",
-        status=201,
-        example={**_EXAMPLE, "name": "Radio X"},
-    ),
-    Operation(
-        command="music stations edit",
-        method="PATCH",
-        path="/stations/{station}",
-        role=Role.CONTROL,
-        summary="Change a station.",
-        details="Omitted arguments stay unchanged. A station of your file is overridden by a custom one.",
-        handler=f"{_API}:edit_station",
-        arguments=(_STATION, text("name", "a new name", 200), text("url", _URL_HELP, 2000), *_DETAILS, _CHECK),
-        groups=(Group(("name", "url", *(each.name for each in _DETAILS)), exclusive=False),),
-        result="Station",
-        done="changed {name}",
-        example={"station": "Groove", "genre": "Soul", "check": False},
-    ),
-    Operation(
-        command="music stations remove",
-        method="DELETE",
-        path="/stations/{station}",
-        role=Role.CONTROL,
-        summary="Remove a station. One of your file is hidden.",
-        handler=f"{_API}:remove_station",
-        arguments=(_STATION,),
-        result="Removed",
-        done="removed {removed}",
-        example={"station": "Groove"},
-    ),
-    Operation(
-        command="music stations restore",
-        path="/stations/{station}/restore",
-        role=Role.CONTROL,
-        summary="Restore a station of your file that was removed or edited.",
-        handler=f"{_API}:restore_station",
-        arguments=(_STATION,),
-        result="Station",
-        done="restored {name}",
-        example={"station": "Quiet"},
-    ),
-    Operation(
-        command="music play-station",
-        path="/player/play-station",
-        role=Role.CONTROL,
-        summary="Play a station in place of the queue.",
-        details="A part of its name is enough if no other station has it.",
-        handler=f"{_API}:play_station",
-        arguments=(_STATION,),
-        show=f"{_TEXT}:player_line",
-        answer="starting {station} …",
-        example={"station": "Groove"},
     ),
 )
 
@@ -480,7 +361,6 @@ _USB_DRIVES: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="List the USB drives: mounted or not, their size, and how many tracks the player knows.",
         handler=f"{_API}:list_drives",
-        result="UsbDrives",
         show=f"{_TEXT}:usb_drives",
     ),
     Operation(
@@ -491,10 +371,9 @@ _USB_DRIVES: Sequence[Operation] = (
         details="Playback from the drive stops. Its tracks stay in the library.",
         handler=f"{_API}:eject_drive",
         arguments=(text("name", "the name of the drive", 200, required=True, positional=True),),
-        result="UsbDrive",
         done="{name} can be unplugged",
         example={"name": "MUSIC"},
     ),
 )
 
-OPERATIONS: Sequence[Operation] = (*_QUEUE, *_LIBRARY, *_PLAYLISTS, *_STATIONS, *_USB_DRIVES)
+OPERATIONS: Sequence[Operation] = (*_QUEUE, *_LIBRARY, *_PLAYLISTS, *_USB_DRIVES)

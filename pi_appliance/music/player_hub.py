@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
 
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
@@ -27,6 +27,7 @@ from pi_appliance.music.model import (
     DEFAULT_PARTITION,
     Capability,
     PlaybackState,
+    PlayerJson,
     PlayerState,
     Sleep,
     player_values,
@@ -74,10 +75,21 @@ class Music(Protocol):
         """Yield the names of the changed subsystems. The first item comes at once."""
 
 
-def music_values(hub: Music, after: PlayerState | None = None) -> dict[str, Any]:
+class MusicJson(TypedDict):
+    """The player, its capabilities and its error."""
+
+    player: PlayerJson | None
+    capabilities: Annotated[list[Capability], "the capabilities of this player; other requests get status 409"]
+    error: Annotated[str, "why there is no player, or only a silent one"]
+    status_text: Annotated[str, "the action after a web radio stopped unexpectedly"]
+    fallback: Annotated[bool, "whether the built-in silent player is used"]
+
+
+def music_values(hub: Music, after: PlayerState | None = None) -> MusicJson:
     """Return the player, its capabilities and its error; `after` is newer than the hub's state."""
+    state = after or hub.state
     return {
-        "player": player_values(after or hub.state),
+        "player": player_values(state) if state else None,
         "capabilities": sorted(hub.capabilities),
         "error": hub.error,
         "status_text": hub.status_text,

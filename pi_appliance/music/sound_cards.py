@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.system import files
@@ -38,9 +39,9 @@ _DEFAULT_DEVICES = {"default", "sysdefault"}
 class SoundCard:
     """A card that can play. ALSA addresses it by `id`; `is_default` is what MPD uses by default."""
 
-    id: str
+    id: Annotated[str, "of ALSA"]
     name: str
-    kind: str  # HDMI, USB, headphones, or ""
+    kind: Annotated[str, "HDMI, USB, headphones, or empty"]
     is_default: bool
 
 

@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pi_appliance.config import loader
 from pi_appliance.config.binding import structure
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
-from pi_appliance.music.model import Source, Station, Uri
+from pi_appliance.music.model import Source, Station, Uri, extended
 from pi_appliance.music.streams import AddressCheck, allow_all, is_playlist_url, resolve_stream, try_resolve_stream
 from pi_appliance.system import files
 from pi_appliance.system.http import is_web_address
@@ -59,12 +60,16 @@ def load_stations(path: Path | None) -> tuple[Station, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StationView:
+class ListedStation(Station):
     """A station and its origin."""
 
-    station: Station
-    custom: bool  # added or edited by the user
-    overrides: str = ""  # name of the station in the owner's file that it replaces
+    custom: Annotated[bool, "added or edited by the user"]
+    overrides: Annotated[str, "the name of the station in the owner's file that it replaces"] = ""
+
+    @property
+    def station(self) -> Station:
+        """The station alone."""
+        return Station(**{each.name: getattr(self, each.name) for each in fields(Station)})
 
 
 @dataclass(slots=True)
@@ -92,27 +97,27 @@ class Stations:
         """Return the stations, custom ones first. Raises `ConfigError` with every problem."""
         return tuple(view.station for view in self.views())
 
-    def views(self) -> list[StationView]:
+    def views(self) -> list[ListedStation]:
         """Return the stations with their origin, in the order of `all`."""
         owners, custom = _by_name(self._owners_stations()), self._custom()
         overrides = {name: target for name, target in custom.overrides.items() if target in owners}
         replacements = {target: name for name, target in overrides.items()}
         views = [
-            StationView(station=station, custom=True)
+            extended(ListedStation, station, custom=True)
             for name, station in custom.stations.items()
             if name not in overrides
         ]
         for name, station in owners.items():
             if name in replacements:
                 replacement = custom.stations[replacements[name]]
-                views.append(StationView(station=replacement, custom=True, overrides=station.name))
+                views.append(extended(ListedStation, replacement, custom=True, overrides=station.name))
             elif name not in custom.hidden and name not in custom.stations:
-                views.append(StationView(station=station, custom=False))
+                views.append(extended(ListedStation, station, custom=False))
         return views
 
     def removed(self) -> tuple[Station, ...]:
         """Return the stations of the owner's file that are hidden or overridden."""
-        visible = {_fold(view.station.name) for view in self.views() if not view.custom}
+        visible = {_fold(view.name) for view in self.views() if not view.custom}
         return tuple(each for name, each in _by_name(self._owners_stations()).items() if name not in visible)
 
     def get(self, name: str) -> Station:
@@ -177,7 +182,7 @@ class Stations:
     ) -> Station:
         """Replace the station `name`, whose name may change. Raises as `add`, and `UnknownName`."""
         current, station = self._view(name), _normalized(station)
-        is_playlist = check and current.station.url != station.url and _is_playlist(station, check_address)
+        is_playlist = check and current.url != station.url and _is_playlist(station, check_address)
         with self._edit_custom() as custom:
             current = self._view(name)
             if _fold(station.name) != _fold(name):
@@ -185,7 +190,7 @@ class Stations:
             custom.stations.pop(_fold(name), None)
             custom.overrides.pop(_fold(name), None)
             custom.stations[_fold(station.name)] = station
-            target = _fold(current.overrides or ("" if current.custom else current.station.name))
+            target = _fold(current.overrides or ("" if current.custom else current.name))
             if target:
                 custom.overrides[_fold(station.name)] = target
             custom.playlist_urls |= {station.url} if is_playlist else set()
@@ -198,7 +203,7 @@ class Stations:
             custom.stations.pop(_fold(name), None)
             custom.overrides.pop(_fold(name), None)
             if view.overrides or not view.custom:
-                custom.hidden.add(_fold(view.overrides or view.station.name))
+                custom.hidden.add(_fold(view.overrides or view.name))
 
     def restore(self, name: str) -> Station:
         """Restore the station `name` of the owner's file, and delete the one that overrides it.
@@ -216,14 +221,14 @@ class Stations:
             custom.stations.pop(_fold(name), None)  # a custom station with its name
         return removed[_fold(name)]
 
-    def _view(self, name: str) -> StationView:
-        views = {_fold(each.station.name): each for each in self.views()}
+    def _view(self, name: str) -> ListedStation:
+        views = {_fold(each.name): each for each in self.views()}
         if _fold(name) not in views:
-            raise UnknownName("station", name, [each.station.name for each in views.values()])
+            raise UnknownName("station", name, [each.name for each in views.values()])
         return views[_fold(name)]
 
     def _require_free(self, name: str) -> None:
-        names = {_fold(each.station.name): each.station.name for each in self.views()}
+        names = {_fold(each.name): each.name for each in self.views()}
         if _fold(name) in names:
             raise Refused(f"there is a station {names[_fold(name)]!r} already; choose another name, or edit it")
 

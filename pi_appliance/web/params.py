@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
+from pi_appliance.json_schema import to_json
 from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments
 from pi_appliance.web.security import HIDDEN, RoleRoute, local_target, owner_text, require_roles
 
@@ -114,7 +115,7 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
         except ConfigError as error:  # each value is valid, but not together, or not as a configuration
             names_files = not isinstance(error, InvalidOption)
             raise HTTPException(422, owner_text(str(error), HIDDEN) if names_files else str(error)) from None
-        return result if isinstance(result, Response) else JSONResponse(result, operation.status)
+        return result if isinstance(result, Response) else JSONResponse(to_json(result), operation.status)
 
     roles = {method: operation.role for method, operation in by_method.items()}
     return RoleRoute(f"{BASE}{path}", answer, roles, by_method)
@@ -153,7 +154,7 @@ def _form_route(path: str, by_method: Mapping[str, Operation], services: object)
             given = {name: _values_of(name, pairs) if name in lists else value for name, value in fields.items()}
             values = operation.parse(_with_path(operation, request, _without_blanks(operation, given)))
             require_roles(operation, values)
-            result = await operation.load_handler()(services, values)
+            result = to_json(await operation.load_handler()(services, values))
         except ApplianceError as error:
             if form_page is None:
                 raise

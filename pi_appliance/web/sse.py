@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError
+from pi_appliance.json_schema import to_json
 
 log = logging.getLogger("pi_appliance.web")
 _PING_INTERVAL = 15.0  # seconds without an event
@@ -172,5 +173,5 @@ class ReplayBuffer:
 
 def encode_event(name: str, data: Mapping[str, Any], event_id: str = "") -> bytes:
     """Return the server-sent event `name`. Without an id, a client does not continue after it."""
-    text = json.dumps(data, separators=(",", ":"))  # in one line, whatever it contains
+    text = json.dumps(to_json(data), separators=(",", ":"))  # in one line, whatever it contains
     return (f"id: {event_id}\n" if event_id else "").encode() + f"event: {name}\ndata: {text}\n\n".encode()

@@ -2,52 +2,58 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Annotated, TypedDict
 
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs import editor as job_editor
+from pi_appliance.json_schema import Instant
 from pi_appliance.music.alarms import editor, service
+from pi_appliance.music.alarms.service import AlarmJson, SleepTimerJson
 from pi_appliance.music.api import check_address
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Values
+from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage import model
 from pi_appliance.storage.queues import RunRequest
 
 _POLL_INTERVAL = 0.2  # seconds between two looks for the end of a run
 _RECENT_RUNS = 20  # several announcements may wait for one another
 
+Handler = Callable[[MusicServices, Values], Awaitable[list[AlarmJson]]]
 
-async def list_alarms(services: MusicServices, _: Values) -> object:
+
+async def list_alarms(services: MusicServices, _: Values) -> list[AlarmJson]:
     """Return every alarm."""
     return [service.alarm_values(each) for each in service.alarms(services.appliance, services.now())]
 
 
-async def get_alarm(services: MusicServices, values: Values) -> object:
+async def get_alarm(services: MusicServices, values: Values) -> AlarmJson:
     """Return one alarm."""
     return service.alarm_values(service.get_alarm(services.appliance, values["job"], services.now()))
 
 
-async def add(services: MusicServices, values: Values) -> object:
+async def add(services: MusicServices, values: Values) -> AlarmJson:
     """Add an alarm to the configuration."""
     await _check_addresses(services, values["play"] or (), ())
     return await _added(services, await asyncio.to_thread(editor.add_alarm, _file(services), values))
 
 
-async def copy(services: MusicServices, values: Values) -> object:
+async def copy(services: MusicServices, values: Values) -> AlarmJson:
     """Add a copy of an alarm to the configuration."""
     name = await asyncio.to_thread(editor.copy_alarm, _file(services), values["job"], values["name"])
     return await _added(services, name)
 
 
-async def _added(services: MusicServices, name: str) -> object:
+async def _added(services: MusicServices, name: str) -> AlarmJson:
     job_editor.forget(services.appliance, name)  # an earlier alarm of that name may have been removed in an editor
     await services.daemon.apply_configuration()
     return await get_alarm(services, {"job": name})
 
 
-async def edit(services: MusicServices, values: Values) -> object:
+async def edit(services: MusicServices, values: Values) -> AlarmJson:
     """Change fields of an alarm in the configuration."""
     appliance, old = services.appliance, values["job"]
     current = service.get_alarm(appliance, old, services.now())
@@ -67,7 +73,7 @@ async def _check_addresses(services: MusicServices, sources: Sequence[str], curr
             await asyncio.to_thread(check_address, services, source)
 
 
-async def remove(services: MusicServices, values: Values) -> object:
+async def remove(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Remove an alarm from the configuration."""
     service.require_silent(services.appliance, values["job"])
     await asyncio.to_thread(editor.remove_alarm, _file(services), values["job"])
@@ -76,62 +82,48 @@ async def remove(services: MusicServices, values: Values) -> object:
     return await list_alarms(services, {})
 
 
-async def _switch(services: MusicServices, values: Values, *, enabled: bool) -> object:
-    service.set_enabled(services.appliance, _alarm_name(services, values), enabled, now=services.now())
-    return await _changed(services)
-
-
-switch_on = partial(_switch, enabled=True)
-switch_off = partial(_switch, enabled=False)
-
-
 def _file(services: MusicServices) -> ConfigFile:
     config = services.appliance.config
     return ConfigFile(config.path, config.state_dir, services.now)
 
 
-async def skip(services: MusicServices, values: Values) -> object:
-    """Skip a ring of an alarm."""
-    service.skip(services.appliance, _alarm_name(services, values), now=services.now(), day=values["day"])
-    return await _changed(services)
+def _alarm_command(act: Callable[[Appliance, str, Values, datetime], object]) -> Handler:
+    """Return a handler that calls `act` for an alarm, and returns all alarms after it."""
+
+    async def handle(services: MusicServices, values: Values) -> list[AlarmJson]:
+        name = values["job"] or service.only_alarm(services.appliance)
+        act(services.appliance, name, values, services.now())
+        return await _changed(services)
+
+    return handle
 
 
-async def unskip(services: MusicServices, values: Values) -> object:
-    """Undo `skip`."""
-    service.unskip(services.appliance, _alarm_name(services, values), now=services.now())
-    return await _changed(services)
+switch_on = _alarm_command(lambda appliance, name, _, now: service.set_enabled(appliance, name, True, now=now))
+switch_off = _alarm_command(lambda appliance, name, _, now: service.set_enabled(appliance, name, False, now=now))
+skip = _alarm_command(lambda appliance, name, values, now: service.skip(appliance, name, now=now, day=values["day"]))
+unskip = _alarm_command(lambda appliance, name, _, now: service.unskip(appliance, name, now=now))
+once = _alarm_command(lambda appliance, name, values, now: service.ring_at(appliance, name, values["at"], now=now))
+cancel_once = _alarm_command(lambda appliance, name, *_: service.cancel_rings(appliance, name))
 
 
-async def snooze(services: MusicServices, values: Values) -> object:
+async def snooze(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Snooze one alarm or all that ring."""
     service.snooze(services.appliance, values["job"])
     return await _changed(services)
 
 
-async def stop(services: MusicServices, values: Values) -> object:
+async def stop(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Stop one alarm or all that ring or snooze."""
     service.stop_ringing(services.appliance, values["job"])
     return await _changed(services)
 
 
-async def once(services: MusicServices, values: Values) -> object:
-    """Let an alarm ring once."""
-    service.ring_at(services.appliance, _alarm_name(services, values), values["at"], now=services.now())
-    return await _changed(services)
-
-
-async def cancel_once(services: MusicServices, values: Values) -> object:
-    """Cancel the single rings of an alarm."""
-    service.cancel_rings(services.appliance, _alarm_name(services, values))
-    return await _changed(services)
-
-
-async def get_sleep_timer(services: MusicServices, _: Values) -> object:
+async def get_sleep_timer(services: MusicServices, _: Values) -> SleepTimerJson:
     """Return the sleep timer."""
     return service.sleep_values(service.sleep_timer(services.appliance))
 
 
-async def set_sleep_timer(services: MusicServices, values: Values) -> object:
+async def set_sleep_timer(services: MusicServices, values: Values) -> SleepTimerJson:
     """Set the sleep timer, whose run starts at once, or return it if no value is given."""
     if all(value is None for value in values.values()):
         return await get_sleep_timer(services, values)
@@ -147,14 +139,24 @@ async def set_sleep_timer(services: MusicServices, values: Values) -> object:
     return await get_sleep_timer(services, values)
 
 
-async def cancel_sleep_timer(services: MusicServices, values: Values) -> object:
+async def cancel_sleep_timer(services: MusicServices, values: Values) -> SleepTimerJson:
     """Cancel the sleep timer."""
     service.cancel_sleep_timer(services.appliance)
     services.daemon.wake()
     return await get_sleep_timer(services, values)
 
 
-async def announce(services: MusicServices, values: Values) -> object:
+class AnnouncementJson(TypedDict):
+    """A requested announcement, and how it ended."""
+
+    request: int
+    job: str
+    run_at: Instant
+    outcome: Annotated[model.Outcome | None, "null while it has not ended"]
+    summary: str
+
+
+async def announce(services: MusicServices, values: Values) -> AnnouncementJson:
     """Announce, and return when it has ended or `wait` seconds have passed.
 
     Raises:
@@ -196,10 +198,6 @@ async def _wait_for_end(services: MusicServices, request: RunRequest, seconds: i
     return None
 
 
-def _alarm_name(services: MusicServices, values: Values) -> str:
-    return values["job"] or service.only_alarm(services.appliance)
-
-
-async def _changed(services: MusicServices) -> object:
+async def _changed(services: MusicServices) -> list[AlarmJson]:
     services.daemon.wake()
     return await list_alarms(services, {})

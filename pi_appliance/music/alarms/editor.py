@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config import editing, loader, units
 from pi_appliance.config.binding import Tree
@@ -78,8 +78,24 @@ def settings_of(job: Job) -> AlarmSettings:
     )
 
 
-def settings_values(settings: AlarmSettings) -> dict[str, Any]:
-    """Convert `settings` to JSON."""
+class AlarmSettingsJson(TypedDict):
+    """The fields of an alarm that can be edited."""
+
+    schedule: Annotated[str, "the schedule in words"]
+    times: Annotated[list[str], "empty if the schedule has another form"]
+    days: list[str]
+    play: Annotated[list[str], "the sources, in the order in which they are tried"]
+    sources: Annotated[list[str], "their names"]
+    volume: int
+    start_volume: Annotated[int, "the volume at which the fade starts"]
+    duration: Annotated[str, "how long it plays; 0s: until somebody stops it"]
+    fade: str
+    snooze: str
+    one_shot: Annotated[bool, "the job pauses after its next scheduled time"]
+
+
+def settings_values(settings: AlarmSettings) -> AlarmSettingsJson:
+    """Return `settings` as a JSON object."""
     return {
         "schedule": settings.schedule,
         "times": list(settings.times),

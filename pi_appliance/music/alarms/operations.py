@@ -76,7 +76,7 @@ def _editing_operation(command: str, path: str, summary: str, *arguments: Argume
         summary=summary,
         handler=f"{_API}:{command}",
         arguments=arguments,
-        **{"result": "Alarm", "show": f"{_TEXT}:alarm", "role": Role.CONTROL, **more},
+        **{"show": f"{_TEXT}:alarm", "role": Role.CONTROL, **more},
     )
 
 
@@ -91,7 +91,6 @@ def _alarm_operation(
         summary=summary,
         handler=f"{_API}:{name}",
         arguments=(argument, *more),
-        result="Alarms",
         role=Role.CONTROL,
         show=f"{_TEXT}:alarms",
     )
@@ -105,7 +104,6 @@ OPERATIONS: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="List the alarms: when each rings next, and which one rings now.",
         handler=f"{_API}:list_alarms",
-        result="Alarms",
         show=f"{_TEXT}:alarms",
     ),
     _alarm_operation("on", "Switch an alarm on.", _JOB, handler="switch_on"),
@@ -131,7 +129,6 @@ OPERATIONS: Sequence[Operation] = (
             _AT,
             _JOB,
         ),
-        result="Alarms",
         show=f"{_TEXT}:alarms",
         example={"at": "06:45", "job": "wake"},
     ),
@@ -154,7 +151,6 @@ OPERATIONS: Sequence[Operation] = (
         summary="Show one alarm.",
         handler=f"{_API}:get_alarm",
         arguments=(_EXISTING,),
-        result="Alarm",
         show=f"{_TEXT}:alarm",
         example={"job": "wake"},
     ),
@@ -188,7 +184,6 @@ OPERATIONS: Sequence[Operation] = (
         "Remove an alarm from the configuration file.",
         _EXISTING,
         method="DELETE",
-        result="Alarms",
         show=f"{_TEXT}:alarms",
         example={"job": "wake"},
     ),
@@ -198,7 +193,6 @@ OPERATIONS: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="Return the sleep timer.",
         handler=f"{_API}:get_sleep_timer",
-        result="Sleep",
     ),
     Operation(
         command="music sleep",
@@ -214,7 +208,6 @@ OPERATIONS: Sequence[Operation] = (
             duration("fade", "how long it fades out"),
         ),
         groups=(Group(("in", "at"), required=False),),
-        result="Sleep",
         show=f"{_TEXT}:sleep_timer",
         answer=f"{_TEXT}:sleep_timer",
         status=202,
@@ -227,7 +220,6 @@ OPERATIONS: Sequence[Operation] = (
         role=Role.CONTROL,
         summary="Cancel the sleep timer. The music continues.",
         handler=f"{_API}:cancel_sleep_timer",
-        result="Sleep",
         done="the music continues",
     ),
     Operation(
@@ -242,7 +234,6 @@ OPERATIONS: Sequence[Operation] = (
             integer("volume", "the volume of the announcement", 0, 100),
             integer("wait", "how many seconds to wait for the result", 0, 150, default=20),
         ),
-        result="Announcement",
         done="{summary}",
         status=202,
         example={"text": "dinner is ready", "wait": 0},

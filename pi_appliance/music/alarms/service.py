@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.editor import version_of
 from pi_appliance.jobs.run_options import request_run
-from pi_appliance.music.alarms.editor import AlarmSettings, settings_of, settings_values
+from pi_appliance.json_schema import Instant
+from pi_appliance.music.alarms.editor import AlarmSettings, AlarmSettingsJson, settings_of, settings_values
 from pi_appliance.music.alarms.music_job import action_of
 from pi_appliance.music.alarms.music_session import parse_timestamp
 from pi_appliance.music.limited_player import max_volume
@@ -336,8 +337,35 @@ def _signal(appliance: Appliance, name: str | None, signal: str) -> list[str]:
     return active
 
 
-def alarm_values(alarm: Alarm) -> dict[str, Any]:
-    """Convert `alarm` to JSON."""
+class RingJson(TypedDict):
+    """A scheduled ring of an alarm."""
+
+    at: Instant
+    skipped: bool
+
+
+class AlarmJson(AlarmSettingsJson):
+    """The state and the settings of an alarm."""
+
+    job: str
+    next: Annotated[Instant | None, "the next ring, scheduled or single"]
+    next_ring: Annotated[Instant | None, "the next ring by the schedule"]
+    slot: Annotated[Instant | None, "the next scheduled time, even if skipped"]
+    skipped: Instant | None
+    paused: bool
+    paused_until: Instant | None
+    one_off_rings: list[Instant]
+    rings: Annotated[list[RingJson], "the scheduled times up to the next ring, and those until the last one-off ring"]
+    ringing: bool
+    snoozed_until: Instant | None
+    run: int | None
+    description: str
+    limit: Annotated[int, "the maximum volume at the next ring"]
+    version: Annotated[str, "changes with the entry in the configuration"]
+
+
+def alarm_values(alarm: Alarm) -> AlarmJson:
+    """Return `alarm` as a JSON object."""
     session = alarm.session
     return {
         "job": alarm.job,
@@ -449,8 +477,18 @@ def _end_sleep_timer(appliance: Appliance, job: Job) -> bool:
     return session is not None or any(cancelled)
 
 
-def sleep_values(timer: SleepTimer | None) -> dict[str, Any]:
-    """Convert `timer` to JSON; the keys are the same if no timer is set."""
+class SleepTimerJson(TypedDict):
+    """The sleep timer; the keys are the same if none is set."""
+
+    set: bool
+    job: str | None
+    phase: str | None
+    ends_at: Instant | None
+    status_text: str
+
+
+def sleep_values(timer: SleepTimer | None) -> SleepTimerJson:
+    """Return `timer` as a JSON object."""
     return {
         "set": timer is not None,
         "job": timer.job if timer else None,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
@@ -55,11 +56,11 @@ class UsbDrive:
 
     name: str
     state: DriveState
-    uri: str  # of its folder in the library
-    size: int | None = None  # bytes
-    used: int | None = None  # bytes
-    files: int | None = None  # audio files on the drive
-    tracks: int | None = None  # in the player's library
+    uri: Annotated[str, "of its folder in the library"]
+    size: Annotated[int | None, "bytes"] = None
+    used: Annotated[int | None, "bytes"] = None
+    files: Annotated[int | None, "audio files on the drive"] = None
+    tracks: Annotated[int | None, "in the library of the player"] = None
     status_text: str = ""
 
 
