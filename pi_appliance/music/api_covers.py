@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.api_events import PlayerEvents
+from pi_appliance.music.model import detect_image_type
 from pi_appliance.music.operations import URI
 from pi_appliance.music.player_hub import Music
 from pi_appliance.operations import Argument, Operation, Role
@@ -26,22 +27,7 @@ from pi_appliance.web.params import Call
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-_SIGNATURES = (
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-)
-
-
-def detect_image_type(data: bytes) -> str | None:
-    """Return the media type of an image; `None` if it is not one that browsers show."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime for start, mime in _SIGNATURES if data.startswith(start)), None)
-
-
+_SHOWN_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp"}
 SIZES = (64, 128, 256, 512, 1024)
 _MAX_URIS = 2000
 _MAX_CACHE_BYTES = 12 * 1024 * 1024  # some hundred small images
@@ -137,7 +123,11 @@ class Covers:
     async def _fetch(self, uri: str) -> bytes:
         """Return the player's image of a track; empty if there is none that browsers show."""
         art = await (await self._music().player()).album_art(uri)
-        return art.data if art and len(art.data) <= _MAX_IMAGE_BYTES and detect_image_type(art.data) else b""
+        return (
+            art.data
+            if art and len(art.data) <= _MAX_IMAGE_BYTES and detect_image_type(art.data) in _SHOWN_TYPES
+            else b""
+        )
 
     def _store(self, digest: str, size: int, cover: Cover | None) -> None:
         self._drop((digest, size))
@@ -158,8 +148,7 @@ class Covers:
 
 
 def _unscaled(digest: str, data: bytes) -> Cover | None:
-    mime = detect_image_type(data)
-    return Cover(digest, mime, data) if mime else None
+    return Cover(digest, detect_image_type(data), data) if data else None
 
 
 def _cost(cover: Cover | None) -> int:

@@ -25,6 +25,7 @@ from pi_appliance.music.model import (
     Track,
     TrackRating,
     Uri,
+    cut_page,
     extended,
     page_values,
 )
@@ -316,10 +317,9 @@ class PlaylistJson(TypedDict):
 
 async def list_playlists(services: MusicServices, values: Values) -> PageJson[PlaylistJson]:
     """Return the saved playlists."""
-    start, playlists = values["start"], await (await player_of(services)).list_playlists()
-    end = start + values["count"]
-    items: list[PlaylistJson] = [{"name": each.name, "changed": each.modified} for each in playlists[start:end]]
-    return {"start": start, "length": len(playlists), "more": end < len(playlists), "items": items}
+    known = await (await player_of(services)).list_playlists()
+    playlists: list[PlaylistJson] = [{"name": each.name, "changed": each.modified} for each in known]
+    return page_values(cut_page(playlists, values["start"], values["count"]))
 
 
 async def show_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:

@@ -24,7 +24,7 @@ from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import to_json
 from pi_appliance.music import text
-from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, player_values
+from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, advanced, player_values
 from pi_appliance.music.usb import mounts
 from pi_appliance.operations import MODULES, operations_in
 from pi_appliance.system.clock import Backoff
@@ -208,13 +208,8 @@ class TerminalView(LineView):
 
     def tick(self) -> None:
         """Draw the line with the elapsed time of this moment."""
-        state = self._state
-        if state is None or state.playback is not PlaybackState.PLAYING or state.elapsed is None:
-            return
-        elapsed = state.elapsed + time.monotonic() - self._read_at
-        if state.track is not None and state.track.duration is not None:
-            elapsed = min(elapsed, state.track.duration)
-        _draw(_line(self._names, dataclasses.replace(state, elapsed=elapsed)))
+        if self._state is not None and self._state.playback is PlaybackState.PLAYING:
+            _draw(_line(self._names, advanced(self._state, time.monotonic() - self._read_at)))
 
     def close(self) -> None:
         """Continue below the line."""

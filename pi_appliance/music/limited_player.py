@@ -17,7 +17,6 @@ from pi_appliance.music.model import (
     AddResult,
     Capability,
     Entry,
-    EntryType,
     Page,
     PlaybackState,
     PlayerState,
@@ -26,6 +25,7 @@ from pi_appliance.music.model import (
     Source,
     Track,
     TrackRating,
+    track_entry,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.scheduling import instants
@@ -42,13 +42,13 @@ class RatingStore:
     def __init__(self, database: Database) -> None:
         self._writing, self._rows = database.writing, database.rows
 
-    def find_ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         """Return the ratings of those of `uris` that have one. Raises Unavailable."""
         query = "SELECT * FROM track_ratings WHERE uri IN (SELECT value FROM json_each(?))"
         rows = self._rows(query, (json.dumps(list(uris)),))
         return {row["uri"]: TrackRating(rating=row["rating"], favourite=bool(row["favourite"])) for row in rows}
 
-    def save_rating(self, uri: str, rating: TrackRating) -> None:
+    async def set_rating(self, uri: str, rating: TrackRating) -> None:
         """Replace the rating of the track `uri`; an empty rating deletes it.
 
         Raises:
@@ -68,17 +68,12 @@ class RatingStore:
                 (uri, rating.rating, int(rating.favourite)),
             )
 
-    def list_favourites(self, start: int, count: int) -> Page[Entry]:
+    async def list_favourites(self, start: int, count: int) -> Page[Entry]:
         """Return `count` favourites from index `start` on, sorted by URI. Raises Unavailable."""
         query = "SELECT uri FROM track_ratings WHERE favourite = 1 ORDER BY uri LIMIT ? OFFSET ?"
         length = int(self._rows("SELECT count(*) FROM track_ratings WHERE favourite = 1", ())[0][0])
-        items = [_to_entry(row["uri"]) for row in self._rows(query, (count, start))]
+        items = [track_entry(Track(uri=row["uri"])) for row in self._rows(query, (count, start))]
         return Page(items=items, start=start, length=length, has_more=start + len(items) < length)
-
-
-def _to_entry(uri: str) -> Entry:
-    track = Track(uri=uri)
-    return Entry(kind=EntryType.STREAM if "://" in uri else EntryType.TRACK, name=track.label, uri=uri, track=track)
 
 
 FULL_VOLUME = 100
@@ -158,9 +153,9 @@ class PlayerPolicy:
     open_store: Callable[[], Database] = _no_store
     close: Callable[[], None] = lambda: None
 
-    def max_volume(self, now: datetime | None = None) -> int:
-        """Return the highest volume, 0 to 100, allowed at `now`, by default the current time."""
-        return max_volume(self.volume_policy, (now or self.now()).astimezone(self.time_zone))
+    def max_volume(self) -> int:
+        """Return the highest volume, 0 to 100, that is allowed now."""
+        return max_volume(self.volume_policy, self.now().astimezone(self.time_zone))
 
     @property
     def key_values(self) -> KeyValueStore:
@@ -205,10 +200,6 @@ class LimitedPlayer:
             await method(*arguments, **options)
 
         return run_command
-
-    def max_volume(self, now: datetime) -> int:
-        """Return the highest volume, 0 to 100, that is allowed at `now`."""
-        return self._policy.max_volume(now)
 
     async def capabilities(self) -> frozenset[Capability]:
         """Return the player's capabilities and those that are added here."""
@@ -270,21 +261,18 @@ class LimitedPlayer:
 
     async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         """Return the ratings of those of `uris` that have one."""
-        if await self._supports(Capability.STICKERS):
-            return await self._player.ratings(uris)
-        return self._policy.ratings.find_ratings(uris)
+        return await (await self._rating_store()).ratings(uris)
 
     async def set_rating(self, uri: str, rating: TrackRating) -> None:
         """Replace the rating of a track."""
-        if await self._supports(Capability.STICKERS):
-            return await self._player.set_rating(uri, rating)
-        return self._policy.ratings.save_rating(uri, rating)
+        await (await self._rating_store()).set_rating(uri, rating)
 
     async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return the favourite tracks, sorted by URI."""
-        if await self._supports(Capability.STICKERS):
-            return await self._player.list_favourites(start, count)
-        return self._policy.ratings.list_favourites(start, count)
+        return await (await self._rating_store()).list_favourites(start, count)
+
+    async def _rating_store(self) -> Player | RatingStore:
+        return self._player if await self._supports(Capability.STICKERS) else self._policy.ratings
 
     async def close(self) -> None:
         """Close the player and the database."""

@@ -1,7 +1,7 @@
 """Music data classes in MPD's terms, the text forms of sources, and the JSON objects of the API."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Annotated, Any, Generic, TypedDict, TypeVar
 
@@ -90,6 +90,11 @@ class EntryType(StrEnum):
     GENRE = "genre"
 
 
+def is_stream(uri: str) -> bool:
+    """Return whether `uri` is an address in place of a path in the library."""
+    return "://" in uri
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
     """A file or a stream. `position` and `id` are set if it is in the queue."""
@@ -109,8 +114,8 @@ class Track:
 
     def __post_init__(self) -> None:
         """Set the label."""
-        label = self.title or hide_credentials(self.uri).rstrip("/").rsplit("/", 1)[-1]
-        object.__setattr__(self, "label", label)
+        address = hide_credentials(self.uri) if is_stream(self.uri) else self.uri
+        object.__setattr__(self, "label", self.title or address.rstrip("/").rsplit("/", 1)[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +142,14 @@ class PlayerState:
     error: str = ""  # the latest error, in the player's words
 
 
+def advanced(state: PlayerState, seconds: float) -> PlayerState:
+    """Return `state` as it is `seconds` after it was read, if nothing else changes."""
+    if state.playback is not PlaybackState.PLAYING or state.elapsed is None:
+        return state
+    elapsed, end = state.elapsed + seconds, state.track.duration if state.track else None
+    return replace(state, elapsed=elapsed if end is None else min(elapsed, end))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One entry of a list.
@@ -150,6 +163,12 @@ class Entry:
     artist: str = ""  # of an album
     date: str = ""
     track: Track | None = None
+
+
+def track_entry(track: Track) -> Entry:
+    """Return a track as an entry of a list."""
+    kind = EntryType.STREAM if is_stream(track.uri) else EntryType.TRACK
+    return Entry(kind=kind, name=track.label, uri=track.uri, artist=track.artist, date=track.date, track=track)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +189,12 @@ class Page(Generic[T]):
     start: int
     length: int | None
     has_more: bool
+
+
+def cut_page(items: Sequence[T], start: int, count: int) -> Page[T]:
+    """Return `count` of `items`, which are the whole list, from index `start` on."""
+    start, end = max(0, start), max(0, start) + max(0, count)
+    return Page(items=items[start:end], start=start, length=len(items), has_more=end < len(items))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +308,22 @@ class CoverArt:
 
     data: bytes
     mime: str
+
+
+_IMAGE_SIGNATURES = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG": "image/png",
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"II*\0": "image/tiff",
+}
+
+
+def detect_image_type(data: bytes) -> str:
+    """Return the media type of an image by its first bytes; '' if it is unknown."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime for start, mime in _IMAGE_SIGNATURES.items() if data.startswith(start)), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

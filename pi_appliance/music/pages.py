@@ -14,7 +14,7 @@ from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
 from pi_appliance.music.api_covers import Covers
-from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track
+from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track, is_stream
 from pi_appliance.music.mpd.player import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_hub import MusicServices
@@ -193,7 +193,7 @@ class MusicPages:
 
     async def _favourites_of(self, player: Player, tracks: Sequence[Track]) -> frozenset[str]:
         """Return the URIs of those of `tracks` that are favourites. Streams cannot be."""
-        uris = [track.uri for track in tracks if "://" not in track.uri]
+        uris = [track.uri for track in tracks if not is_stream(track.uri)]
         if not uris or Capability.STICKERS not in self._services.daemon.hub.capabilities:
             return frozenset()
         ratings = await player.ratings(uris)

@@ -26,10 +26,10 @@ from pi_appliance.music.model import (
     CONNECTION,
     DEFAULT_PARTITION,
     Capability,
-    PlaybackState,
     PlayerJson,
     PlayerState,
     Sleep,
+    advanced,
     player_values,
 )
 from pi_appliance.music.mpd import private
@@ -239,12 +239,7 @@ class PlayerHub:
     @property
     def state(self) -> PlayerState | None:
         """The player's state, with the elapsed time of this moment; `None` without a player."""
-        state = self._state
-        if state is None or state.playback is not PlaybackState.PLAYING or state.elapsed is None:
-            return state
-        elapsed = state.elapsed + self._clock() - self._state_read_at
-        end = state.track.duration if state.track else None
-        return dataclasses.replace(state, elapsed=elapsed if end is None else min(elapsed, end))
+        return advanced(self._state, self._clock() - self._state_read_at) if self._state else None
 
     @property
     def mpd_address(self) -> Upstream | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import CONNECTION, Mode, PlaybackState, PlayerState, Sleep, Track, Uri
+from pi_appliance.music.model import CONNECTION, Mode, PlaybackState, PlayerState, Sleep, Track, Uri, is_stream
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.system import files
@@ -281,7 +281,7 @@ def _find_position(saved: PlaybackSnapshot, tracks: Sequence[tuple[str, str]]) -
 
 
 def _is_file(track: Track | None) -> bool:
-    return track is not None and "://" not in track.uri
+    return track is not None and not is_stream(track.uri)
 
 
 def _read_tracks(path: Path) -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ from pi_appliance.music.model import (
     Track,
     Uri,
     describe_source,
+    is_stream,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub, Subscription
@@ -111,7 +112,7 @@ class RadioWatchdog:
         seen: PlayerState | None = None
         while True:
             state = self._hub.state
-            if state is not None and state.track and _is_stream(state.track):
+            if state is not None and state.track and is_stream(state.track.uri):
                 if state.playback is PlaybackState.PLAYING:
                     return state.track, ""
                 # A new state of the player, not an error that it remembers from before.
@@ -283,10 +284,6 @@ class RadioWatchdog:
             raise _Superseded
         if self._own_generation is not None and self._job_generation() != self._own_generation:
             raise _Superseded
-
-
-def _is_stream(track: Track) -> bool:
-    return "://" in track.uri
 
 
 def _is_same(track: Track | None, stream: Track) -> bool:

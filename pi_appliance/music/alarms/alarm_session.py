@@ -36,7 +36,7 @@ _DURATION_OVER = "its duration is over"
 _END_FADE = 30.0  # seconds at most when the alarm's duration is over
 
 
-async def ring(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+async def ring(options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint | None) -> Result:
     """Ring, or resume from `checkpoint`.
 
     Raises:
@@ -46,15 +46,9 @@ async def ring(options: Options, context: MusicContext, checkpoint: Checkpoint |
     new = Checkpoint(
         phase=Phase.RINGING, phase_started=now, session_started=now, start_volume=options.start_volume, seconds=fade
     )
-    player = context.player()
     with ExitStack() as stack:
-        try:
-            alarm = AlarmSession(
-                options, context, player, checkpoint or new, resumed=checkpoint is not None, stack=stack
-            )
-            return await alarm.run()
-        finally:
-            await player.close()
+        alarm = AlarmSession(options, context, player, checkpoint or new, resumed=checkpoint is not None, stack=stack)
+        return await alarm.run()
 
 
 class SourceList:

@@ -20,6 +20,7 @@ from pi_appliance.music.alarms.music_session import (
 )
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Capability, Mode, PlaybackState, PlayerState, QueuePosition, Uri
+from pi_appliance.music.player import Player
 from pi_appliance.storage.model import Result
 
 CHIME = "chime"
@@ -33,7 +34,7 @@ _MAX_LENGTH = 120.0  # seconds
 _PLAYER_TIMEOUT = 30.0  # seconds that restoring waits for a player that went away
 
 
-async def announce(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+async def announce(options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint | None) -> Result:
     """Announce, or restore the state from before the announcement of `checkpoint`.
 
     Raises:
@@ -42,15 +43,11 @@ async def announce(options: Options, context: MusicContext, checkpoint: Checkpoi
     """
     if options.text is None and options.source is None:
         raise Refused('nothing to announce; run: pi-appliance music announce "dinner is ready"')
-    player = context.player()
+    now = context.timestamp()
+    new = Checkpoint(phase=Phase.ANNOUNCING, phase_started=now, session_started=now)
+    session = AnnouncementSession(options, context, player, checkpoint or new)
     with ExitStack() as stack:
-        try:
-            now = context.timestamp()
-            new = Checkpoint(phase=Phase.ANNOUNCING, phase_started=now, session_started=now)
-            session = AnnouncementSession(options, context, player, checkpoint or new)
-            return await (session.resume() if checkpoint else session.run(stack))
-        finally:
-            await player.close()
+        return await (session.resume() if checkpoint else session.run(stack))
 
 
 class AnnouncementSession(MusicSession):

@@ -332,4 +332,8 @@ async def _run(options: Options, context: MusicContext) -> Result:
             context.clear_checkpoint()
             return Result("the checkpoint of another release was deleted")
         options, checkpoint = loaded
-    return await actions[options.action](options, context, checkpoint)
+    player = context.player()
+    try:
+        return await actions[options.action](options, context, player, checkpoint)
+    finally:
+        await player.close()

@@ -130,7 +130,7 @@ def _from_json(kind: Any, value: Any) -> Any:
     if isinstance(kind, UnionType):  # the other type is None
         return None if value is None else _from_json(get_args(kind)[0], value)
     if kind is Timestamp:
-        return parse_timestamp(value)
+        return _parse_timestamp(value)
     if kind is timedelta:
         return timedelta(seconds=value)
     if isinstance(kind, type) and is_dataclass(kind):
@@ -139,7 +139,7 @@ def _from_json(kind: Any, value: Any) -> Any:
     return kind(value) if issubclass(kind, StrEnum | Names) else value
 
 
-def parse_timestamp(data: Mapping[str, Any]) -> Timestamp:
+def _parse_timestamp(data: Mapping[str, Any]) -> Timestamp:
     """Parse a timestamp of a checkpoint."""
     return Timestamp(datetime.fromisoformat(data["wall"]), float(data["monotonic"]), str(data["boot"]))
 

@@ -3,7 +3,6 @@
 After a change, wake the daemon; it starts requests with `MusicDaemon.start_request`.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,9 +15,10 @@ from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.editor import version_of
 from pi_appliance.jobs.run_options import request_run
 from pi_appliance.json_schema import Instant
+from pi_appliance.music.alarms import music_session
 from pi_appliance.music.alarms.editor import AlarmSettings, AlarmSettingsJson, settings_of, settings_values
 from pi_appliance.music.alarms.music_job import action_of
-from pi_appliance.music.alarms.music_session import parse_timestamp
+from pi_appliance.music.alarms.music_session import Checkpoint, Phase
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text
 from pi_appliance.scheduling import instants, schedule
@@ -33,7 +33,7 @@ from pi_appliance.system.clock import Timestamp
 
 ALARM, SLEEP, ANNOUNCE = "alarm", "sleep", "announce"
 SNOOZE, STOP = "snooze", "stop"
-SNOOZING, STARTING, FADING_OUT = "snoozing", "starting", "fading-out"
+STARTING = "starting"
 EXAMPLE_JOBS = {
     ALARM: "wake: {kind: music, schedule: {times: ['06:45'], days: [mon-fri]}, with: {action: alarm, play: [fip]}}",
     SLEEP: "sleep: {kind: music, with: {action: sleep}}",
@@ -89,7 +89,7 @@ class Alarm:
     @property
     def next(self) -> datetime | None:
         """When it rings next: by its schedule, on request, or after a snooze."""
-        snooze_end = self.session.ends_at if self.session and self.session.phase == SNOOZING else None
+        snooze_end = self.session.ends_at if self.session and self.session.phase == Phase.SNOOZING else None
         times = (snooze_end, self.next_ring, *(request.run_at for request in self.requests))
         return min((each for each in times if each), default=None)
 
@@ -162,22 +162,22 @@ def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
     ending = appliance.store.requests.pending_signal(job.name)
     if checkpoint is None:
         return ActiveSession(job=job.name, phase="", ends_at=None, run=run, ending=ending) if run else None
-    try:
-        data = json.loads(checkpoint.text)["session"]
-        phase, ends_at = str(data["phase"]), _phase_end(data, appliance, job)
-        if phase == FADING_OUT:
-            ending = ending or (SNOOZE if data["snoozes"] else STOP)
-    except (ValueError, KeyError, TypeError):  # written by another release
-        phase, ends_at = "", None
-    return ActiveSession(job=job.name, phase=phase, ends_at=ends_at, run=run, ending=ending)
+    loaded = music_session.load(checkpoint.text)
+    if loaded is None:  # written by another release
+        return ActiveSession(job=job.name, phase="", ends_at=None, run=run, ending=ending)
+    session = loaded[1]
+    if session.phase == Phase.FADING_OUT:
+        ending = ending or (SNOOZE if session.snoozes else STOP)
+    ends_at = _phase_end(session, appliance, job)
+    return ActiveSession(job=job.name, phase=session.phase, ends_at=ends_at, run=run, ending=ending)
 
 
-def _phase_end(data: Mapping[str, Any], appliance: Appliance, job: Job) -> datetime | None:
-    if data.get("until") and data["phase"] == "waiting":
-        return datetime.fromisoformat(data["until"]).replace(tzinfo=appliance.config.zone_of(job))
+def _phase_end(session: Checkpoint, appliance: Appliance, job: Job) -> datetime | None:
+    if session.until and session.phase is Phase.WAITING:
+        return datetime.fromisoformat(session.until).replace(tzinfo=appliance.config.zone_of(job))
     now = Timestamp(clock.now(), clock.SystemClock().monotonic(), clock.boot_id())
-    age = now.seconds_since(parse_timestamp(data["phase_started"]))
-    return now.wall + timedelta(seconds=float(data["seconds"]) - age) if data["seconds"] else None
+    age = now.seconds_since(session.phase_started)
+    return now.wall + timedelta(seconds=session.seconds - age) if session.seconds else None
 
 
 # Alarms
@@ -377,8 +377,8 @@ def alarm_values(alarm: Alarm) -> AlarmJson:
         "paused_until": model.iso_time(alarm.pause.until) if alarm.pause else None,
         "one_off_rings": [model.iso_time(request.run_at) for request in alarm.requests],
         "rings": [{"at": model.iso_time(slot.starts_at), "skipped": slot.skipped} for slot in alarm.rings],
-        "ringing": session is not None and session.phase != SNOOZING,
-        "snoozed_until": model.iso_time(session.ends_at) if session and session.phase == SNOOZING else None,
+        "ringing": session is not None and session.phase != Phase.SNOOZING,
+        "snoozed_until": model.iso_time(session.ends_at) if session and session.phase == Phase.SNOOZING else None,
         "run": session.run.id if session and session.run else None,
         "description": alarm.description,
         **settings_values(alarm.settings),

@@ -19,6 +19,7 @@ from pi_appliance.music.alarms.music_session import (
     format_seconds,
 )
 from pi_appliance.music.model import PlaybackState, PlayerState, Track
+from pi_appliance.music.player import Player
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import PREEMPT, Result
 
@@ -26,45 +27,39 @@ _PLAYER_TIMEOUT = 300.0  # seconds without a player after which the session ends
 _END_MARGIN = 0.5  # seconds cut from the last track, so that the next one does not start
 
 
-async def sleep(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+async def sleep(options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint | None) -> Result:
     """Run a sleep timer or a stop, or resume from `checkpoint`."""
     now, until = context.timestamp(), ""
     if options.at is not None:
         until = schedule.next_time(options.at, context.local_time()).isoformat()
     seconds = options.time_until_sleep.total_seconds()
     new = Checkpoint(phase=Phase.WAITING, phase_started=now, session_started=now, seconds=seconds, until=until)
-    player = context.player()
-    try:
-        return await SleepSession(options, context, player, checkpoint or new).run(resumed=checkpoint is not None)
-    finally:
-        await player.close()
+    return await SleepSession(options, context, player, checkpoint or new).run(resumed=checkpoint is not None)
 
 
-async def change_volume(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+async def change_volume(
+    options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint | None
+) -> Result:
     """Change the volume, or resume from `checkpoint`.
 
     Raises:
         Unavailable: The player cannot be reached.
         Refused: It has no mixer.
     """
-    player = context.player()
-    try:
-        if checkpoint is not None:
-            return await VolumeSession(options, context, player, checkpoint).run(resumed=True)
-        state = await player.state()
-        if state.volume is None:
-            raise Refused("the player has no volume to set; check its mixer settings")
-        now, seconds = context.timestamp(), options.fade_time.total_seconds()
-        new = Checkpoint(
-            phase=Phase.CHANGING_VOLUME,
-            phase_started=now,
-            session_started=now,
-            seconds=seconds,
-            start_volume=state.volume,
-        )
-        return await VolumeSession(options, context, player, new).run(resumed=False)
-    finally:
-        await player.close()
+    if checkpoint is not None:
+        return await VolumeSession(options, context, player, checkpoint).run(resumed=True)
+    state = await player.state()
+    if state.volume is None:
+        raise Refused("the player has no volume to set; check its mixer settings")
+    now, seconds = context.timestamp(), options.fade_time.total_seconds()
+    new = Checkpoint(
+        phase=Phase.CHANGING_VOLUME,
+        phase_started=now,
+        session_started=now,
+        seconds=seconds,
+        start_volume=state.volume,
+    )
+    return await VolumeSession(options, context, player, new).run(resumed=False)
 
 
 class SleepSession(MusicSession):

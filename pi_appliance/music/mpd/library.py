@@ -46,7 +46,7 @@ async def read_entries(mpd: MpdConnection, uris: Sequence[str]) -> list[Entry]:
     replies = await mpd.command_each([("lsinfo", uri) for uri in in_library])
     tracks = [parsing.to_track(song) for songs in replies if songs for song in songs if "file" in song]
     by_uri = {track.uri: track for track in tracks}
-    return [parsing.to_entry(by_uri.get(uri) or Track(uri=uri)) for uri in uris]
+    return [model.track_entry(by_uri.get(uri) or Track(uri=uri)) for uri in uris]
 
 
 async def no_such_playlist(mpd: MpdConnection, name: str) -> Refused:
@@ -125,7 +125,7 @@ async def _search_songs(
 def _add_command(name: str, source: Uri) -> Command:
     if not source.uri:
         raise Refused("nothing is named to add")
-    return ("playlistadd", name, source.uri if parsing.is_stream(source.uri) else source.uri.strip("/"))
+    return ("playlistadd", name, source.uri if model.is_stream(source.uri) else source.uri.strip("/"))
 
 
 MANY_TRACKS = 2000  # in one folder; above, all names are streamed and only the page is read with tags
@@ -133,13 +133,6 @@ MAX_LISTING_BYTES = 2 << 20  # of a listing, above which the same is done
 MAX_IMAGE_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 18  # of an image; MPD's default is 8 kB per request
 _RATING, _LIKE, _LOVED = "rating", "like", "2"  # stickers that other MPD clients use, too
-_IMAGE_SIGNATURES = {
-    b"\xff\xd8\xff": "image/jpeg",
-    b"\x89PNG": "image/png",
-    b"GIF8": "image/gif",
-    b"BM": "image/bmp",
-    b"II*\0": "image/tiff",
-}
 
 
 class LibraryCommands(MpdClient):
@@ -156,7 +149,7 @@ class LibraryCommands(MpdClient):
                 raise
             if listing is not None:
                 saved = await _saved_playlists(mpd) if not path else set()
-                return parsing.cut_page(_to_entries(listing, saved), start, count)
+                return model.cut_page(_to_entries(listing, saved), start, count)
         # A new connection, because MPD closes one whose reply exceeds its output buffer.
         async with self._session() as mpd:
             return await _read_big_folder(mpd, path, start, count)
@@ -228,7 +221,7 @@ class LibraryCommands(MpdClient):
     async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         async with self._session() as mpd:
             songs = await mpd.command("sticker find", "song", "", _LIKE, "=", _LOVED)
-            page = parsing.cut_page(sorted(song["file"] for song in songs), start, count)
+            page = model.cut_page(sorted(song["file"] for song in songs), start, count)
             return parsing.replace_items(page, await read_entries(mpd, page.items))
 
     async def album_art(self, uri: str) -> CoverArt | None:
@@ -252,14 +245,14 @@ class LibraryCommands(MpdClient):
     async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         async with self._session() as mpd:
             # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer.
-            page = parsing.cut_page(await _read_uris(mpd, name), start, count)
+            page = model.cut_page(await _read_uris(mpd, name), start, count)
             return parsing.replace_items(page, await read_entries(mpd, page.items))
 
     async def add_to_playlist(self, name: str, source: Source) -> None:
         async with self._session() as mpd:
             match source:
                 case Uri():
-                    if parsing.is_stream(source.uri):
+                    if model.is_stream(source.uri):
                         await require_playable(mpd, source.uri)
                     missing = f"the library has no {source.uri!r}"
                     await _mutate(mpd, "add", _add_command(name, source), missing=missing)
@@ -324,7 +317,7 @@ def _to_entries(listing: bytes, saved: set[str]) -> Sequence[Entry]:
     items = parse_reply("lsinfo", listing)
     return [
         *(_path_entry(EntryType.FOLDER, each["directory"]) for each in items if "directory" in each),
-        *(parsing.to_entry(parsing.to_track(each)) for each in items if "file" in each),
+        *(model.track_entry(parsing.to_track(each)) for each in items if "file" in each),
         *(
             _path_entry(EntryType.PLAYLIST, each["playlist"])
             for each in items
@@ -355,7 +348,7 @@ async def _read_big_folder(mpd: MpdConnection, path: str, start: int, count: int
     playlist_start = start - len(folders) - song_count
     items = [
         *(_path_entry(EntryType.FOLDER, name) for name in folders[start : start + count]),
-        *(parsing.to_entry(parsing.to_track(song)) for song in songs),
+        *(model.track_entry(parsing.to_track(song)) for song in songs),
         *(
             _path_entry(EntryType.PLAYLIST, name)
             for name in playlists[max(0, playlist_start) : max(0, playlist_start + count)]
@@ -371,7 +364,7 @@ def _path_entry(kind: EntryType, path: str) -> Entry:
 
 async def _find_songs(mpd: MpdConnection, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
     _, songs = await _search_songs(mpd, library_filter, f"{start}:{start + count + 1}")  # one more than needed
-    entries = [parsing.to_entry(parsing.to_track(song)) for song in songs]
+    entries = [model.track_entry(parsing.to_track(song)) for song in songs]
     has_more, items = len(entries) > count, entries[:count]
     length = start + len(items) if not has_more and (items or start == 0) else None
     return Page(items=items, start=start, length=length, has_more=has_more)
@@ -393,7 +386,7 @@ def _names_page(kind: EntryType, replies: Sequence[tuple[bytes, str]], start: in
     """Return a page of the names that `replies` list, each with its tag."""
     found = {name for reply, tag in replies for name in parsing.find_values(reply, tag) if name}
     names = sorted(found, key=lambda name: (parsing.sort_key(name), name))
-    page = parsing.cut_page(names, start, count)
+    page = model.cut_page(names, start, count)
     return parsing.replace_items(page, [Entry(kind=kind, name=name) for name in page.items])
 
 
@@ -412,7 +405,7 @@ def _albums_page(reply: bytes, start: int, count: int) -> Page[Entry]:
                 earliest = dates.get((value, artist))
                 dates[value, artist] = min(earliest, date) if earliest and date else earliest or date
     albums = sorted(dates, key=lambda album: (parsing.sort_key(album[0]), parsing.sort_key(album[1])))
-    page = parsing.cut_page(albums, start, count)
+    page = model.cut_page(albums, start, count)
     items = [
         Entry(kind=EntryType.ALBUM, name=name, artist=artist, date=dates[name, artist]) for name, artist in page.items
     ]
@@ -463,12 +456,8 @@ async def _read_image(mpd: MpdConnection, command: str, uri: str) -> CoverArt | 
         if error.code in ACK_NOT_ALLOWED:
             raise
         return None  # no image, or unreadable; MPD before 0.22 does not know `readpicture`
-    return CoverArt(data=bytes(image), mime=_detect_mime(bytes(image[:12]), fields.get("type", "")))
-
-
-def _detect_mime(signature: bytes, declared: str) -> str:
-    """Return the media type by `signature`: the `declared` one is often wrong."""
-    if signature[:4] == b"RIFF" and signature[8:] == b"WEBP":
-        return "image/webp"
-    known = next((mime for start, mime in _IMAGE_SIGNATURES.items() if signature.startswith(start)), "")
-    return known or (declared if declared.startswith("image/") else "application/octet-stream")
+    declared = fields.get("type", "")  # it is often wrong
+    mime = model.detect_image_type(bytes(image[:12])) or (
+        declared if declared.startswith("image/") else "application/octet-stream"
+    )
+    return CoverArt(data=bytes(image), mime=mime)

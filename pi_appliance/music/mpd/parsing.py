@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pi_appliance.music.model import (
-    Entry,
-    EntryType,
     LibraryFilter,
     Mode,
     Output,
@@ -17,6 +15,7 @@ from pi_appliance.music.model import (
     PlayerState,
     ReplayGainMode,
     Track,
+    is_stream,
 )
 from pi_appliance.system.http import describe_network_error, hide_credentials
 
@@ -82,7 +81,7 @@ def to_state(status: Mapping[str, str], song: Fields, replay_gain: str | None) -
         bitrate=_to_int(status.get("bitrate")) or None,
         audio_format=status.get("audio", ""),
         partition=status.get("partition", ""),
-        error=explain_error(status.get("error", "")),
+        error=explain_error(status["error"]) if "error" in status else "",
     )
 
 
@@ -129,12 +128,6 @@ def to_track(song: Fields) -> Track:
     )
 
 
-def to_entry(track: Track) -> Entry:
-    """Return a track as an entry of a list."""
-    kind = EntryType.STREAM if is_stream(track.uri) else EntryType.TRACK
-    return Entry(kind=kind, name=track.label, uri=track.uri, artist=track.artist, date=track.date, track=track)
-
-
 def to_outputs(outputs: Sequence[Mapping[str, str]]) -> Sequence[Output]:
     """Return the outputs that are in the current partition."""
     return [
@@ -149,11 +142,6 @@ def to_outputs(outputs: Sequence[Mapping[str, str]]) -> Sequence[Output]:
     ]
 
 
-def cut_page(items: Sequence[T], start: int, count: int) -> Page[T]:
-    """Return `count` of `items`, which are the whole list, from index `start` on."""
-    return Page(items=items[start : start + count], start=start, length=len(items), has_more=start + count < len(items))
-
-
 def replace_items(page: Page[Any], items: Sequence[T]) -> Page[T]:
     """Return `page` with other items."""
     return Page(items=items, start=page.start, length=page.length, has_more=page.has_more)
@@ -164,11 +152,6 @@ def sort_key(name: str) -> str:
     if name.isascii():
         return name.lower()
     return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
-
-
-def is_stream(uri: str) -> bool:
-    """Return whether `uri` is a URL instead of a path in the library."""
-    return "://" in uri
 
 
 def is_in_library(uri: str) -> bool:

@@ -55,7 +55,7 @@ async def _stop_before(mpd: MpdConnection, status: Mapping[str, str], *query: st
     if status["state"] != "play":
         return False
     found = await mpd.command(str(query[0]), *query[1:]) if query and not _is_connecting(status) else ()
-    if not _is_connecting(status) and not any(parsing.is_stream(each["file"]) for each in found):
+    if not _is_connecting(status) and not any(model.is_stream(each["file"]) for each in found):
         return False
     await mpd.command("stop")
     return True
@@ -74,7 +74,7 @@ async def _add(mpd: MpdConnection, source: Source, where: QueuePosition, *, play
     position, commands = _move_commands(where, status, count)
     commands += _title_commands(source, reply)
     if play:
-        is_slow = _is_connecting(status) or (isinstance(source, Uri) and parsing.is_stream(source.uri))
+        is_slow = _is_connecting(status) or (isinstance(source, Uri) and model.is_stream(source.uri))
         commands += [*([("stop",)] if is_slow else []), ("play", position)]
     if commands:
         await mpd.mutate("add", *commands)
@@ -94,7 +94,7 @@ def _source_name(source: Source) -> str:
 async def _find_add_command(mpd: MpdConnection, source: Source) -> Command:
     """Return the command that adds `source`. Raises Refused if it does not exist."""
     match source:
-        case Uri() if parsing.is_stream(source.uri):
+        case Uri() if model.is_stream(source.uri):
             quote(source.title)  # raises Refused before the stream is in the queue
             await require_playable(mpd, source.uri)
             return ("addid", source.uri)
@@ -197,7 +197,7 @@ def _move_commands(where: QueuePosition, status: Mapping[str, str], count: int) 
 
 def _title_commands(source: Source, song_id: str | None) -> list[Command]:
     """Return the command that titles a stream; `song_id` is the reply of `addid`."""
-    if song_id and isinstance(source, Uri) and source.title and parsing.is_stream(source.uri):
+    if song_id and isinstance(source, Uri) and source.title and model.is_stream(source.uri):
         return [("addtagid", song_id, "title", source.title)]
     return []
 
@@ -319,7 +319,7 @@ class MpdPlayer(LibraryCommands):
     async def seek(self, seconds: float) -> None:
         async with self._session() as mpd:
             is_connecting = _is_connecting(await mpd.command("status"))
-            if is_connecting and parsing.is_stream((await mpd.command("currentsong")).get("file", "")):
+            if is_connecting and model.is_stream((await mpd.command("currentsong")).get("file", "")):
                 raise Refused("the station has not sent anything yet, so there is no place to seek")
             await mpd.command("seekcur", f"{max(0.0, seconds):.3f}")  # with a sign it would be relative
 

@@ -27,6 +27,7 @@ from pi_appliance.music.model import (
     Source,
     Track,
     Uri,
+    cut_page,
 )
 from pi_appliance.music.volumio.client import VolumioClient, only_objects
 
@@ -201,7 +202,7 @@ class VolumioLibrary:
         items = await self._browse(uri)
         if not items and uri != ROOT and await self._find_item(uri) is None:
             raise Refused(f"the library has no folder {path!r}")
-        return _cut_page(_entries(items), start, count)
+        return cut_page(_entries(items), start, count)
 
     async def list_entries(self, kind: EntryType, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
         """Return the matching entries of type `kind`.
@@ -209,7 +210,7 @@ class VolumioLibrary:
         Raises Refused if Volumio has no such list.
         """
         if kind in _PLAYABLE:
-            return _cut_page(await self._find_tracks(library_filter), start, count)
+            return cut_page(await self._find_tracks(library_filter), start, count)
         if kind not in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE):
             raise Refused(f"the library of Volumio is not sorted by {kind}; browse its folders")
         if kind is EntryType.GENRE and library_filter != LibraryFilter():
@@ -222,7 +223,7 @@ class VolumioLibrary:
         entries = _add_artists(_entries(items)) if library_filter.genre else _entries(items)
         matches = (entry for entry in entries if entry.kind is kind and _matches(entry, library_filter))
         unique = {(entry.name, entry.artist): entry for entry in matches}
-        return _cut_page(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
+        return cut_page(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
 
     async def read_stats(self) -> LibraryStats:
         """Return the size of the library."""
@@ -240,7 +241,7 @@ class VolumioLibrary:
 
     async def list_playlist(self, name: str, start: int, count: int) -> Page[Entry]:
         """Return a page of the playlist `name`. Raises Refused if it does not exist."""
-        return _cut_page(_entries(await self._read_playlist(name)), start, count)
+        return cut_page(_entries(await self._read_playlist(name)), start, count)
 
     async def find(self, source: Source) -> PlayableItems:
         """Return the items for `source`.
@@ -379,12 +380,6 @@ def _add_artists(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 def _encode(text: str) -> str:
     return quote(text, safe="", errors="replace")
-
-
-def _cut_page(entries: Sequence[Entry], start: int, count: int) -> Page[Entry]:
-    start = max(0, start)
-    end = start + max(0, count)
-    return Page(items=entries[start:end], start=start, length=len(entries), has_more=end < len(entries))
 
 
 def _to_count(value: Any) -> int:
