@@ -8,7 +8,7 @@ field with a description is `Annotated` with it:
         written: Instant
         bytes: Annotated[int, "of the file"]
 
-A data class stands for the object of its fields. `to_json` makes that object.
+A data class stands for the object of its fields. `operations.to_json` makes that object.
 """
 
 import dataclasses
@@ -122,15 +122,6 @@ def _substitute(hint: Any, variables: Mapping[Any, Any]) -> Any:
     if parameters := getattr(hint, "__parameters__", ()):
         return hint[tuple(variables[each] for each in parameters)]
     return hint
-
-
-def to_json(value: Any) -> Any:
-    """Return `value` with the object of its fields in place of each data class in it."""
-    if dataclasses.is_dataclass(value):
-        return {each.name: to_json(getattr(value, each.name)) for each in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {name: to_json(each) for name, each in value.items()}
-    return [to_json(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 TEXT: Schema = {"type": "string"}

@@ -13,11 +13,10 @@ from pi_appliance.config.config_file import load_for_history
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.json_schema import to_json
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import MusicDaemon, MusicServices, open_player
-from pi_appliance.operations import Operation, Values
+from pi_appliance.operations import Operation, Values, to_json
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, start_detached
 from pi_appliance.storage.model import Trigger

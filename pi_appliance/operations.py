@@ -11,7 +11,7 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -375,6 +375,15 @@ class Operation:
     def load_handler(self) -> Callable[..., Any]:
         """Import the handler."""
         return load_function(self.handler) if isinstance(self.handler, str) else self.handler
+
+
+def to_json(value: Any) -> Any:
+    """Return `value` with the object of its fields in place of each data class in it."""
+    if is_dataclass(value):
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {name: to_json(each) for name, each in value.items()}
+    return [to_json(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def load_function(reference: str) -> Callable[..., Any]:

@@ -22,11 +22,10 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.json_schema import to_json
 from pi_appliance.music import text
 from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, advanced, player_values
 from pi_appliance.music.usb import mounts
-from pi_appliance.operations import MODULES, operations_in
+from pi_appliance.operations import MODULES, operations_in, to_json
 from pi_appliance.system.clock import Backoff
 
 _POLL_INTERVAL = 0.2  # seconds

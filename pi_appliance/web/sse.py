@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.json_schema import to_json
+from pi_appliance.operations import to_json
 
 log = logging.getLogger("pi_appliance.web")
 _PING_INTERVAL = 15.0  # seconds without an event
