@@ -35,7 +35,6 @@ from pi_appliance.errors import (
 from pi_appliance.home import HomePages, StateFeed, frame_values, state_operation
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
-from pi_appliance.json_schema import Schema
 from pi_appliance.maintenance.pages import BackupPages, SystemPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_covers import Covers, cover_operation
@@ -55,9 +54,6 @@ from pi_appliance.web.params import BASE, Call, api_routes, form_routes, keep_en
 from pi_appliance.web.security import HIDDEN, METRICS, SecurityMiddleware, owner_text
 from pi_appliance.wifi.pages import WifiPages
 
-SCHEMAS: Mapping[str, Schema] = {}
-"""The schemas of all results, by their names."""
-
 
 def operations(
     services: MusicServices, changes: PlayerEvents, covers: Covers, authenticator: Authenticator
@@ -66,7 +62,7 @@ def operations(
 
     async def document(_: Call) -> dict[str, Any]:
         every = operations(services, changes, covers, authenticator)
-        return openapi.document(every, SCHEMAS, has_password=authenticator.has_password)
+        return openapi.document(every, has_password=authenticator.has_password)
 
     return [
         state_operation(services),
@@ -75,7 +71,6 @@ def operations(
             path="/openapi.json",
             summary="Return this table as an OpenAPI document.",
             handler=document,
-            result="Document",
         ),
         changes.operation(),
         cover_operation(covers),

@@ -1,6 +1,6 @@
 """Operations: each thing that a person or a program can ask of the appliance, defined once.
 
-An `Operation` is data: a name, typed arguments, a help text, the handler and the kind of its
+An `Operation` is data: a name, typed arguments, a help text, and the handler, whose type names the
 result. The JSON API, its OpenAPI document, the command line and the forms of the page derive from
 it, so a new operation or argument is one edit. The lists stand in `<feature>/operations.py`. These
 modules import nothing but this one: the command line reads them at every start, while a handler is
@@ -296,7 +296,6 @@ class Operation:
         handler: `module:function`, a coroutine function of (services, values) or of a call.
         arguments: In the order of the command line.
         groups: Arguments that exclude each other, or of which one is needed.
-        result: The name of the result in the schema of the API.
         show: `module:function` of (result, values), which returns text; "" prints a table.
         done: The text in place of `show`, with arguments and fields of the result in braces.
         answer: The line with which the page answers a press: a text as in `done`, which is the
@@ -318,7 +317,6 @@ class Operation:
     handler: str | Callable[..., Any]
     arguments: Sequence[Argument] = ()
     groups: Sequence[Group] = ()
-    result: str = "Music"
     show: str = ""
     done: str = ""
     answer: str = ""

@@ -1,20 +1,16 @@
 """The OpenAPI document of the operations, and their table in docs/web.md."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, TypedDict
 
 from pi_appliance import __version__
-from pi_appliance.json_schema import ANY, TEXT, Schema, SchemaCollection, object_of, reference, result_hint
+from pi_appliance.json_schema import Schema, SchemaCollection, result_hint
 from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.params import BASE
 
 VERSION = "3.1.0"
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")  # as Starlette writes the variable parts of a path
-_OWN_SCHEMAS: Mapping[str, Schema] = {
-    "Error": object_of({"error": TEXT}, description="why the request failed, in one sentence"),
-    "Document": ANY,
-}
 _ERROR_RESPONSES = {
     "400": "An argument is unknown, wrong or missing.",
     "401": "Sign in, or send the password.",
@@ -32,13 +28,20 @@ _ERROR_RESPONSES = {
 }
 
 
-def document(operations: Sequence[Operation], schemas: Mapping[str, Schema], *, has_password: bool) -> dict[str, Any]:
+class ErrorJson(TypedDict):
+    """The answer to a request that failed."""
+
+    error: Annotated[str, "why, in one sentence"]
+
+
+def document(operations: Sequence[Operation], *, has_password: bool) -> dict[str, Any]:
     """Return the OpenAPI document of `operations`.
 
     Without a password, requests need no sign-in.
     """
     paths: dict[str, dict[str, Any]] = {}
     results = SchemaCollection()
+    error = results.schema_of(ErrorJson)
     for operation in operations:
         described = _describe(operation, _result_schema(operation, results))
         paths.setdefault(plain_path(operation.path), {})[operation.method.lower()] = described
@@ -54,12 +57,12 @@ def document(operations: Sequence[Operation], schemas: Mapping[str, Schema], *, 
         "security": [{"password": []}] if has_password else [{"password": []}, {}],
         "paths": paths,
         "components": {
-            "schemas": {**_OWN_SCHEMAS, **schemas, **results.named},
+            "schemas": results.named,
             "securitySchemes": {
                 "password": {"type": "http", "scheme": "bearer", "description": "WEB_PASSWORD, if one is set"}
             },
             "responses": {
-                f"Error{status}": {"description": text, "content": _content("application/json", reference("Error"))}
+                f"Error{status}": {"description": text, "content": _content("application/json", error)}
                 for status, text in _ERROR_RESPONSES.items()
             },
         },
@@ -87,8 +90,7 @@ def _arguments(operation: Operation) -> str:
 
 def _result_schema(operation: Operation, results: SchemaCollection) -> Schema:
     hint = result_hint(operation.load_handler()) if operation.media == "application/json" else str
-    schema = results.schema_of(hint)
-    return reference(operation.result) if "{}" in str(schema) else schema
+    return results.schema_of(hint)
 
 
 def _describe(operation: Operation, result: Schema) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import jsonschema
 import pytest
 
-from pi_appliance.app import SCHEMAS, operations
+from pi_appliance.app import operations
 from pi_appliance.music.api_covers import Covers
 from pi_appliance.music.api_events import PlayerEvents
 from pi_appliance.music.model import CoverArt
@@ -47,7 +47,7 @@ def document(folder: Path) -> tuple[Any, list[Any]]:
         changes = PlayerEvents(daemon, lambda: 0.0)
         covers = Covers(lambda: daemon.hub, changes)
         endpoints = operations(MusicServices(daemon, clock.now), changes, covers, daemon.authenticator)
-        return openapi.document(endpoints, SCHEMAS, has_password=False), endpoints
+        return openapi.document(endpoints, has_password=False), endpoints
 
 
 @pytest.fixture(scope="module")
