@@ -130,7 +130,7 @@ LIBRARIES = {
     "cryptography": {"cluster.certificates", "storage.archive"},
     "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
-    "h11": {"music.volumio.push"},
+    "h11": {"music.volumio.client"},
     "httpx": {"system.http"},
     "mastodon": {"posting.networks._mastodon_client"},
     "mpd": {"music.mpd.connection"},

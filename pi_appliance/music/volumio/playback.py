@@ -35,9 +35,8 @@ from pi_appliance.music.model import (
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.volumio import library as parsing
-from pi_appliance.music.volumio.client import STATE_TIMEOUT, VolumioClient
+from pi_appliance.music.volumio.client import STATE_TIMEOUT, ChangeWatcher, VolumioClient
 from pi_appliance.music.volumio.library import VolumioLibrary
-from pi_appliance.music.volumio.push import ChangeWatcher
 
 EFFECT_TIMEOUT = 1.0  # seconds in which the effect of a command must show
 PLAYBACK_TIMEOUT = 2.0  # seconds, for what plays: Volumio stops one track before it starts the next

@@ -17,8 +17,8 @@ from pi_appliance.config.model import PluginConfig
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState, QueuePosition, Uri
 from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
+from pi_appliance.music.volumio import client
 from pi_appliance.music.volumio import player as volumio
-from pi_appliance.music.volumio import push as _volumio_ear
 from pi_appliance.music.volumio.playback import VolumioPlayer
 from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_server import VolumioServer, running_volumio
@@ -213,10 +213,10 @@ def test_closing_the_player_ends_watching(server: VolumioServer) -> None:
 
 def test_the_address_of_a_killed_appliance_is_replaced(server: VolumioServer) -> None:
     async def scenario() -> None:
-        dead = f"http://127.0.0.1:{free_port()}{_volumio_ear.PATH_PREFIX}gone"
-        others = [f"http://127.0.0.1:{free_port()}/home-assistant", f"http://127.0.0.2:9{_volumio_ear.PATH_PREFIX}far"]
+        dead = f"http://127.0.0.1:{free_port()}{client.PATH_PREFIX}gone"
+        others = [f"http://127.0.0.1:{free_port()}/home-assistant", f"http://127.0.0.2:9{client.PATH_PREFIX}far"]
         alive = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
-        others.append(f"http://127.0.0.1:{alive.sockets[0].getsockname()[1]}{_volumio_ear.PATH_PREFIX}alive")
+        others.append(f"http://127.0.0.1:{alive.sockets[0].getsockname()[1]}{client.PATH_PREFIX}alive")
         server.box.urls = [dead, *others]
         async with waiting(connect(server, NEVER)):
             assert server.box.urls[:3] == others
@@ -316,7 +316,7 @@ def test_an_endless_request_is_closed(server: VolumioServer) -> None:
         async with waiting(connect(server, NEVER)) as changes:
             heard = asyncio.create_task(anext(changes))
             (url,) = server.box.urls
-            endless = b"x" * (_volumio_ear.MAX_PUSH_BYTES + 100_000)
+            endless = b"x" * (client.MAX_PUSH_BYTES + 100_000)
             assert await asyncio.to_thread(call, url, body=endless) == 413
             turn(server, 50)
             assert await heard == {"mixer"}
