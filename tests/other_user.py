@@ -14,17 +14,11 @@ import pytest
 from tests.installation import ROOT, Installation
 
 NOBODY = 65534
+# Of the packages, those that the tests alone need, and a cluster.
 EXCLUDED = shutil.ignore_patterns(
-    "__pycache__",
-    "site-packages",
-    "test",
-    "idlelib",
-    "config-*",
-    "playwright*",
-    "*mypy*",
-    "ruff*",
-    "pip*",
-    "hypothesis*",
+    *("site-packages", "test", "idlelib", "lib2to3", "distutils", "tkinter", "config-*"),
+    *("playwright*", "*mypy*", "ruff*", "pip*", "hypothesis*", "_pytest", "Cython", "setuptools*", "pygments", "chess"),
+    *("dask*", "distributed*", "tornado", "aiohttp", "pydantic*", "jsonschema*", "twitter_text", "mutagen"),
 )
 
 
@@ -87,7 +81,7 @@ def copy_program(copies: Path) -> tuple[str, dict[str, str]]:
         shutil.copy(library, copies / "lib")
     shutil.copytree(sysconfig.get_path("purelib"), packages, ignore=EXCLUDED)
     for folder in ("pi_appliance", "config", "systemd"):
-        shutil.copytree(ROOT / folder, packages / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, packages / folder, symlinks=True)
     subprocess.run(["chmod", "-R", "u=rwX,go=rX", copies], check=True)
     more = {"PYTHONPATH": str(packages), "LD_LIBRARY_PATH": str(copies / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
     assert can_run(str(python), more), "the copy cannot be run by others either"

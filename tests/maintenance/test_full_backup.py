@@ -89,7 +89,8 @@ def test_a_new_card_becomes_the_same_appliance(old: Installation, new: Installat
     assert list(new.state.glob(".*")) == []
 
 
-@pytest.mark.parametrize("place", [".", "state", "state/reports"])
+@pytest.mark.slow_variants
+@pytest.mark.parametrize("place", ["state/reports", "state", "."])
 def test_a_nightly_backup_restores_the_whole_appliance(old: Installation, new: Installation, place: str) -> None:
     drive = old.folder / place / "drive"
     drive.mkdir()
