@@ -315,8 +315,10 @@ def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object,
 
 def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
     names = {field.name: override(rename=yaml_key(field), omit=not is_in_yaml(field)) for field in fields(cls)}
-    make: Callable[[Any, Any], Any]
-    make = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type]
+
+    @cache  # cattrs writes the function, for which most files have no use: they have few of the sections
+    def make() -> Callable[[Any, Any], Any]:
+        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type]
 
     def convert(value: object, kind: Any) -> Any:
         if value is None and all(_has_default(each) for each in fields(cls)):
@@ -325,7 +327,7 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
             raise ValueError(
                 f"{_format_value(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}"
             )
-        return make(value, kind)
+        return make()(value, kind)
 
     return convert
 
