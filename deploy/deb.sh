@@ -84,7 +84,7 @@ sed -i "s|$root||g" "$lib/bin/pi-appliance" "$lib/pyvenv.cfg"
 find "$site" \( -name RECORD -o -name INSTALLER -o -name REQUESTED -o -name direct_url.json \) -delete
 find "$root/usr" -name __pycache__ -prune -exec rm -rf {} +
 find "$site" -name '*.py' -exec sed -i '1{/^#!/d}' {} + # modules are not commands
-find "$site" -name '*.so*' -type f -exec strip --strip-unneeded {} + -exec chmod 644 {} +
+find "$site" -name '*.so*' -type f -exec strip --strip-unneeded --remove-section=.comment {} + -exec chmod 644 {} +
 ln -s ../lib/pi-appliance/bin/pi-appliance "$root/usr/bin/pi-appliance"
 
 # The units start the program of the package. The doctor compares them with those in the program.

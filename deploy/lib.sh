@@ -273,7 +273,7 @@ start_compiling() {
         flock -w 10 8 || exit 0 # another run of this script compiles them
         tools=$(mktemp -d)
         trap 'rm -rf "$tools"' EXIT
-        get_build_tools "$environment/bin/python" "$tools" && compile_kernels "$environment/bin/python" "$tools" || {
+        get_build_tools "$environment/bin/python" "$tools" 19 && compile_kernels "$environment/bin/python" "$tools" || {
             say "$not_compiled. $online"
             exit 0
         }
@@ -281,13 +281,13 @@ start_compiling() {
     ) </dev/null &
 }
 
-# get_build_tools PYTHON FOLDER: install the build requirements of this clone into FOLDER.
+# get_build_tools PYTHON FOLDER [NICENESS]: install the build requirements of this clone into FOLDER.
 get_build_tools() {
     "$1" - "$clone/pyproject.toml" >"$2/requirements" <<'PYTHON'
 import sys, tomllib
 print(*tomllib.load(open(sys.argv[1], "rb"))["build-system"]["requires"], sep="\n")
 PYTHON
-    nice -n 19 "$1" -m pip install --quiet --progress-bar off --disable-pip-version-check --no-compile \
+    nice -n "${3:-0}" "$1" -m pip install --quiet --progress-bar off --disable-pip-version-check --no-compile \
         --target "$2/lib" --requirement "$2/requirements"
 }
 

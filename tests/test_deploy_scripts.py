@@ -527,6 +527,17 @@ def test_a_changed_kernel_is_compiled_after_the_start_and_a_failure_is_not_fatal
     assert "up to date" in sh(run, **path, OFFLINE="", PI_APPLIANCE_PLAIN="1").stdout
 
 
+def test_an_installation_does_not_wait_behind_busy_jobs_for_its_build_tools(tmp_path: Path) -> None:
+    """Whoever installs waits for them. After `run.sh` the page is up, and they come at the lowest priority."""
+    clone = clone_with_a_kernel(tmp_path)
+    said = tmp_path / "said"
+    made_environment(clone / ".venv", EXTRAS, python=f'case $1 in -) echo cython ;; -m) nice >>"{said}" ;; esac')
+    (clone / ".venv" / ".pi-appliance").write_text("made\nof\nnothing\n")
+    get = 'clone=$1; . "$1/deploy/lib.sh"; get_build_tools "$2/bin/python" "$1"; start_compiling "$2"; wait'
+    subprocess.run(["sh", "-c", get, "sh", clone, clone / ".venv"], env=INHERITED, check=True, timeout=60)
+    assert said.read_text().split() == [str(os.nice(0)), "19"]
+
+
 @pytest.mark.slow
 def test_the_page_comes_before_the_kernels(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
