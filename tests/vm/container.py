@@ -17,12 +17,15 @@ def why_not() -> str:
     """Return why no container can be booted here, or ''. Root on Debian installs missing programs."""
     if os.environ.get("PI_APPLIANCE_VM") != "1":
         return "it takes minutes: set PI_APPLIANCE_VM=1 to have it"
-    if os.geteuid() != 0:
-        return "only root can boot a container"
-    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
+    return install_missing(PROGRAMS) if os.geteuid() == 0 else "only root can boot a container"
+
+
+def install_missing(programs: dict[str, str]) -> str:
+    """Install the Debian packages of the missing `programs` if possible; return what is still missing, or ''."""
+    missing = [package for program, package in programs.items() if not shutil.which(program)]
     if missing and shutil.which("apt-get"):
-        _do("apt-get", "install", "-y", "--no-install-recommends", *missing)
-    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
+        do("apt-get", "install", "-y", "--no-install-recommends", *missing)
+    missing = [package for program, package in programs.items() if not shutil.which(program)]
     return f"these are not installed: {' '.join(missing)}" if missing else ""
 
 
@@ -99,17 +102,26 @@ class Container:
             self._nspawn.wait()
         self._nspawn = None
 
+    def remove(self) -> None:
+        """Kill everything in it, and delete its files: about a gigabyte."""
+        self.cut_power()
+        shutil.rmtree(self.root, ignore_errors=True)
 
-def new_root(suite: str, folder: Path) -> Path:
-    """Return a fresh root file system of a Debian, copied from the cache if possible."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pi-appliance-vm" / f"root-{suite}"
+
+def new_root(suite: str, folder: Path, more: str = "", *options: str) -> Path:
+    """Return a fresh root file system of a Debian, copied from the cache if possible.
+
+    It has `more` packages, separated by commas; `options` are those of mmdebstrap.
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pi-appliance-vm"
+    cache = caches / f"root-{suite}{more and f'-{more}'}"
     if not cache.exists():
         draft = cache.with_name(f"{cache.name}.{os.getpid()}")
         draft.mkdir(parents=True)
-        _do("mmdebstrap", "--quiet", "--variant=minbase", f"--include={_PACKAGES}", suite, str(draft))
+        do("mmdebstrap", "--quiet", "--variant=minbase", f"--include={_PACKAGES},{more}", *options, suite, str(draft))
         (draft / "etc/machine-id").write_text("")  # systemd makes one at the first boot
         draft.rename(cache)
-    _do("cp", "-a", "--reflink=auto", str(cache), str(folder))
+    do("cp", "-a", "--reflink=auto", str(cache), str(folder))
     (folder / "etc/hostname").write_text("appliance\n")
     (folder / "etc/hosts").write_text("127.0.0.1 localhost appliance\n")
     return folder
@@ -120,6 +132,7 @@ def _files_of_the_network() -> list[str]:
     return [name for name in names if Path(name).exists()]
 
 
-def _do(*words: str) -> None:
+def do(*words: str) -> None:
+    """Run a program that must succeed."""
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.installation import ROOT
+from tests.vm.container import do, install_missing
 
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "cpio": "cpio"}
 _SUITE, _PYTHON = "bookworm", "3.11"
@@ -30,11 +31,7 @@ def why_not() -> str:
         return "it takes minutes: set PI_APPLIANCE_VM=1 to have it"
     if platform.machine() != "x86_64" or os.geteuid() != 0:
         return "only root on an x86-64 machine can make the virtual machine"
-    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
-    if missing and shutil.which("apt-get"):
-        _do("apt-get", "install", "-y", "--no-install-recommends", *missing)
-    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
-    return f"these are not installed: {' '.join(missing)}" if missing else ""
+    return install_missing(PROGRAMS)
 
 
 class Machine:
@@ -102,15 +99,15 @@ def _built() -> tuple[Path, Path]:
 
 def _bootstrap(packages: str, folder: Path) -> None:
     folder.mkdir(parents=True)
-    _do("mmdebstrap", "--quiet", "--variant=extract", f"--include={packages}", _SUITE, str(folder))
+    do("mmdebstrap", "--quiet", "--variant=extract", f"--include={packages}", _SUITE, str(folder))
 
 
 def _furnish(root: Path, wanted: list[str]) -> None:
     """Install the libraries `wanted` for the Python in `root`, and compile them here for speed."""
     kind = ("--only-binary=:all:", "--implementation=cp", f"--python-version={_PYTHON}")
     platforms = [f"--platform={each}" for each in _PLATFORMS]
-    _do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)
-    _do("chroot", str(root), "python3", "-m", "compileall", "-q", f"/usr/lib/python{_PYTHON}", f"/{_WHEELS}")
+    do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)
+    do("chroot", str(root), "python3", "-m", "compileall", "-q", f"/usr/lib/python{_PYTHON}", f"/{_WHEELS}")
 
 
 def _packed(folder: Path) -> bytes:
@@ -133,8 +130,3 @@ def _archive(folder: Path) -> bytes:
     words = ("cpio", "--create", "--format=newc", "--quiet", "--owner=0:0")
     done = subprocess.run(words, cwd=folder, input=names.encode(), capture_output=True, check=True)
     return done.stdout
-
-
-def _do(*words: str) -> None:
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"

@@ -3,24 +3,20 @@
 `pytest -rA` shows how long each step took.
 """
 
-import io
 import json
-import shutil
-import subprocess
 import sys
-import tarfile
 import time
 import urllib.error
 import urllib.request
+import wave
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from pi_appliance import __version__
-from tests.installation import ROOT
 from tests.vm.container import Container, new_root, why_not
+from tests.vm.releases import timed, write_release
 
 HEALTH = "http://127.0.0.1:8080/health"  # the container uses the network of the machine
 YAML = "etc/pi-appliance/appliance.yaml"
@@ -28,27 +24,10 @@ STATE = "var/lib/pi-appliance"
 PASSPHRASE = "four words are enough\n"
 BROKEN = 'raise SystemExit("broken for a test")\n'
 _NO_STATE = "find: ‘/var/lib/pi-appliance’: No such file or directory"
+_PATIENCE = 120.0  # seconds
 HANG_LIMIT = 60  # seconds until a daemon that hangs is back
-
-
-def _release(folder: Path, version: str, **changed: str) -> Path:
-    """Write the archive of a release from the files of this clone; `changed` are lines put before modules."""
-    names = subprocess.run(("git", "ls-files"), cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    path = folder / f"pi-appliance-{version}.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for name in filter(None, names):
-            if not name.startswith("tests/"):
-                member = archive.gettarinfo(str(ROOT / name), f"pi-appliance-{version}/{name}")
-                if not member.isreg():
-                    archive.addfile(member)
-                    continue
-                text = (ROOT / name).read_bytes()
-                if name == "pi_appliance/__init__.py":
-                    text = text.replace(f'"{__version__}"'.encode(), f'"{version}"'.encode())
-                text = changed.get(Path(name).stem, "").encode() + text if name.endswith(".py") else text
-                member.size = len(text)
-                archive.addfile(member, io.BytesIO(text))
-    return path
+EXPOSURE = 1.5  # of 10, as "systemd-analyze security" counts it
+KERNELS = "from pi_appliance.puzzles.kernels import kernel_states; print({state for _, state in kernel_states()})"
 
 
 def _health() -> dict[str, object] | None:
@@ -59,18 +38,11 @@ def _health() -> dict[str, object] | None:
         return None
 
 
-def _wait_for_page(limit: float = 120.0) -> None:
+def _wait_for_page() -> None:
     start = time.monotonic()
     while _health() is None:
-        assert time.monotonic() - start < limit, "the page does not answer"
+        assert time.monotonic() - start < _PATIENCE, "the page does not answer"
         time.sleep(0.2)
-
-
-@contextmanager
-def _timed(step: str) -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    sys.stdout.write(f"{step}: {time.monotonic() - start:.1f} s\n")
 
 
 def _main_pid(container: Container) -> str:
@@ -96,17 +68,17 @@ def machines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[C
     with ExitStack() as stack:
         both = [Container(new_root(request.param, tmp_path / name), source) for name in ("first", "second")]
         for each in both:
-            stack.callback(shutil.rmtree, each.root, ignore_errors=True)  # a gigabyte
-            stack.callback(each.cut_power)
+            stack.callback(each.remove)
         yield both[0], both[1], source
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # a few minutes, on a machine that does nothing else
 def test_the_whole_life_of_an_appliance(machines: tuple[Container, Container, Path]) -> None:
     first, second, source = machines
     for version, changed in (("0.1.0", {}), ("0.2.0", {}), ("0.3.0", {"daemon": BROKEN})):
-        _release(source, version, **changed)
-    with _timed("first boot of Debian"):
+        write_release(source, version, **changed)
+    with timed("first boot of Debian"):
         first.boot()
     _install_and_survive(first)
     _update(first)
@@ -119,20 +91,22 @@ def test_the_whole_life_of_an_appliance(machines: tuple[Container, Container, Pa
 
 
 def _install_and_survive(machine: Container) -> None:
-    with _timed("install from an archive, until the page answers"):
+    with timed("install from an archive, until the page answers"):
         machine.run("tar", "xzf", "/srv/pi-appliance-0.1.0.tar.gz", "-C", "/root")
         machine.run("sh", "/root/pi-appliance-0.1.0/deploy/install.sh", "--yes")
         _wait_for_page()
     assert machine.run("systemctl", "is-active", "pi-appliance", "mpd")[1].split() == ["active", "active"]
     assert machine.run("systemctl", "is-enabled", "pi-appliance", "mpd")[1].split() == ["enabled", "enabled"]
+    assert _exposure(machine) <= EXPOSURE
+    _play(machine)
     machine.shut_down()
     assert _health() is None
-    with _timed("reboot, until the page answers"):
+    with timed("reboot, until the page answers"):
         machine.boot()
         _wait_for_page()
     for step, number in (("killed daemon", "KILL"), ("daemon that hangs", "STOP")):
         before = _main_pid(machine)
-        with _timed(f"{step}, until the page answers again"):
+        with timed(f"{step}, until the page answers again"):
             start = time.monotonic()
             machine.run("kill", f"-{number}", before)
             while _main_pid(machine) in {before, "0"}:
@@ -144,7 +118,7 @@ def _install_and_survive(machine: Container) -> None:
     good = yaml.read_text("utf-8")
     yaml.write_text("# a comment of the owner\n" + good + "jobs: [\n", "utf-8")
     assert machine.run("systemctl", "reload", "pi-appliance", check=False)[0] != 0
-    with _timed("restart with a wrong file, until the page answers"):
+    with timed("restart with a wrong file, until the page answers"):
         machine.run("systemctl", "restart", "pi-appliance")
         _wait_for_page()
     assert "degraded" in (_health() or {})
@@ -152,11 +126,36 @@ def _install_and_survive(machine: Container) -> None:
     machine.run("systemctl", "reload", "pi-appliance")
 
 
+def _exposure(machine: Container) -> float:
+    """Return how much of the machine the service may reach, by systemd's own count."""
+    said = machine.run("systemd-analyze", "security", "--no-pager", "pi-appliance")[1]
+    exposure = float(said.splitlines()[-1].split(": ")[1].split()[0])
+    sys.stdout.write(f"exposure: {exposure}\n")
+    return exposure
+
+
+def _play(machine: Container) -> None:
+    """Play a file on Debian's MPD, whose sound goes nowhere: a container has no sound card."""
+    with (machine.root / "etc/mpd.conf").open("a", encoding="utf-8") as file:
+        file.write('audio_output {\n type "null"\n name "nowhere"\n}\n')
+    with wave.open(str(machine.root / "var/lib/mpd/music/tone.wav"), "wb") as sound:
+        sound.setparams((1, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(2 * 8000 * 600))
+    machine.run("systemctl", "restart", "mpd")
+    machine.appliance("music", "update")
+    start = time.monotonic()
+    while machine.appliance("music", "play-now", "tone.wav", check=False)[0] != 0:
+        assert time.monotonic() - start < _PATIENCE, "the file is not in the library"
+        time.sleep(0.5)
+    player = json.loads(machine.appliance("music", "status", "--json")[1])["player"]
+    assert (player["play"], player["track"]["uri"]) == ("play", "tone.wav"), player
+
+
 def _update(machine: Container) -> None:
-    with _timed("update from a file"):
+    with timed("update from a file"):
         machine.run("pi-appliance", "update", "--yes", "/srv/pi-appliance-0.2.0.tar.gz")
     assert _version(machine) == "0.2.0"
-    with _timed("update to a release that does not start, and back"):
+    with timed("update to a release that does not start, and back"):
         status, said = machine.run("pi-appliance", "update", "--yes", "/srv/pi-appliance-0.3.0.tar.gz", check=False)
     assert status == 1, said
     assert "broken for a test" in said
@@ -172,7 +171,7 @@ def _back_up(machine: Container, source: Path) -> tuple[list[dict[str, object]],
     secrets = machine.root / "etc/pi-appliance/secrets.env"
     with secrets.open("a", encoding="utf-8") as file:
         file.write("SOMETHING=very secret\n")
-    with _timed("backup with secrets"):
+    with timed("backup with secrets"):
         machine.appliance("backup", f"/{STATE}/all.tar.gz", "--secrets", stdin=PASSPHRASE)
     (source / "all.tar.gz").write_bytes((machine.root / STATE / "all.tar.gz").read_bytes())
     return posts, (machine.root / YAML).read_text("utf-8")
@@ -181,14 +180,15 @@ def _back_up(machine: Container, source: Path) -> tuple[list[dict[str, object]],
 def _move(machine: Container, posts: list[dict[str, object]], yaml: str) -> None:
     """Install the package on a new machine, and restore the backup there."""
     machine.run("tar", "xzf", "/srv/pi-appliance-0.2.0.tar.gz", "-C", "/root")
-    with _timed("build of the package"):
+    with timed("build of the package"):
         machine.run("sh", "/root/pi-appliance-0.2.0/deploy/deb.sh")
-    with _timed("install of the package, until the page answers"):
+    with timed("install of the package, until the page answers"):
         machine.run("sh", "-c", "apt-get install -y /root/pi-appliance-0.2.0/dist/pi-appliance_*.deb")
         _wait_for_page()
+    assert _exposure(machine) <= EXPOSURE
     machine.run("systemctl", "stop", "pi-appliance")
     machine.run("install", "--owner=pi-appliance", "--mode=0600", "/srv/all.tar.gz", f"/{STATE}")
-    with _timed("restore"):
+    with timed("restore"):
         machine.appliance("restore", f"/{STATE}/all.tar.gz", stdin=PASSPHRASE)
     machine.run("systemctl", "start", "pi-appliance")
     _wait_for_page()
@@ -200,13 +200,17 @@ def _move(machine: Container, posts: list[dict[str, object]], yaml: str) -> None
 
 
 def _remove(machine: Container) -> None:
-    with _timed("purge of the package"):
+    with timed("purge of the package"):
         machine.run("apt-get", "purge", "-y", "pi-appliance")
     assert (machine.root / YAML).exists()  # the owner's
-    with _timed("install from an archive after it"):
+    # The build of the package left a wheel in the archive, with which no compiler is needed.
+    machine.run("apt-get", "purge", "-y", "--auto-remove", "gcc")
+    with timed("install from an archive with a wheel after it"):
         machine.run("sh", "/root/pi-appliance-0.2.0/deploy/install.sh", "--yes")
         _wait_for_page()
-    with _timed("uninstall with --purge"):
+    assert machine.run("which", "gcc", check=False)[1] == ""
+    assert machine.run("/opt/pi-appliance/current/bin/python", "-c", KERNELS)[1] == "{'compiled'}"
+    with timed("uninstall with --purge"):
         machine.run("sh", "/root/pi-appliance-0.2.0/deploy/uninstall.sh", "--purge", "--yes")
     assert _health() is None
     places = ("/etc", "/opt", "/usr/local", "/usr/lib/systemd", "/var/lib/pi-appliance", "/run")

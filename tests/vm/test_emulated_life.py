@@ -1,0 +1,169 @@
+"""A Debian with a kernel and a disk of its own, emulated: limits that a real kernel keeps, restart, cuts of power.
+
+`pytest -rA` shows how long each step took.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vm.container import Container
+from tests.vm.emulator import Emulator, new_system, why_not
+from tests.vm.releases import timed, write_release
+
+SUITE = "bookworm"
+PACKAGE = "/root/pi-appliance.deb"
+CONFIG = "/etc/pi-appliance/appliance.yaml"
+_PATIENCE = 900.0  # seconds; an emulated processor is slow
+_OFF = 130.0  # seconds without power: at least two slots
+JOBS = """\
+state-dir: /var/lib/pi-appliance
+time-zone: UTC
+clock: {max-wait-for-sync: 0s}
+web: {host: 0.0.0.0, port: 8080}
+jobs:
+  minute:
+    kind: command
+    schedule: "* * * * *"
+    catch-up: {max-age: 1h, max-runs: 100, stagger: 1s}
+    with: {run: [/bin/true]}
+  long:
+    kind: command
+    with: {run: [sleep, "900"]}
+  greedy:
+    kind: command
+    memory: 60MB
+    with: {run: [python3, -c, "print(len(b'x' * 200_000_000))"]}
+  busy:
+    kind: command
+    cpu: 20%
+    with:
+      run:
+        - python3
+        - -c
+        - |
+          import time
+          start, before = time.monotonic(), time.process_time()
+          while time.monotonic() < start + 10: pass
+          print("used", (time.process_time() - before) / (time.monotonic() - start))
+"""
+
+
+@pytest.fixture
+def emulator(tmp_path: Path) -> Iterator[Emulator]:
+    """Yield an emulated computer that is switched off. On its disk is the Debian package of this clone."""
+    if why := why_not():
+        pytest.skip(f"no emulated computer: {why}")
+    source = tmp_path / "source"
+    source.mkdir()
+    write_release(source, "0.1.0")
+    # A container is ten times as fast. It also gets the packages of Debian that the package depends on.
+    builder = Container(new_system(SUITE, tmp_path / "root"), source)
+    try:
+        with timed("build of the package"):
+            builder.boot()
+            builder.run("tar", "xzf", "/srv/pi-appliance-0.1.0.tar.gz", "-C", "/root")
+            builder.run("sh", "/root/pi-appliance-0.1.0/deploy/deb.sh")
+            builder.run("sh", "-c", f"mv /root/pi-appliance-0.1.0/dist/*.deb {PACKAGE}")
+            builder.shut_down()
+        with timed("build of the disk"):
+            emulator = Emulator(builder.root, tmp_path / "emulator")
+    finally:
+        builder.remove()
+    yield emulator
+    emulator.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)  # a quarter of an hour, on a machine that does nothing else
+def test_the_appliance_on_a_real_kernel_survives_cuts_of_power(emulator: Emulator) -> None:
+    with timed("first boot of Debian"):
+        emulator.boot()
+    with timed("install of the package, until the page answers"):
+        emulator.run("apt-get", "-qq", "install", "-y", "--no-install-recommends", PACKAGE)
+        _wait_for_page(emulator)
+    _configure(emulator)
+    _limits_are_kept(emulator)
+    before = _runs(emulator)
+    with timed("restart, until the page answers"):
+        emulator.restart()
+        _wait_for_page(emulator)
+    assert _runs(emulator)[-len(before) :] == before
+    _lose_power(emulator)
+
+
+def _configure(emulator: Emulator) -> None:
+    emulator.run("sh", "-c", 'printf %s "$1" >"$0"', CONFIG, JOBS)
+    emulator.run("systemctl", "reload", "pi-appliance")
+
+
+def _limits_are_kept(emulator: Emulator) -> None:
+    """See that runs have cgroups of their own, in which the kernel limits memory and processor time."""
+    status, said = emulator.appliance("jobs", "run", "greedy", "--json", check=False)
+    greedy = json.loads(said)
+    assert (status, greedy["outcome"], greedy["details"]["memory_limit"]) == (1, "failed", "cgroup"), said
+    assert "over its memory of 60MB" in greedy["summary"]
+    busy = json.loads(emulator.appliance("jobs", "run", "busy", "--json")[1])
+    assert busy["details"]["cpu_limit"] == "cgroup", busy
+    used = float(busy["summary"].split()[-1])
+    sys.stdout.write(f"processor time used of 20%: {used:.2f}\n")
+    assert 0.05 < used < 0.25
+
+
+def _lose_power(emulator: Emulator) -> None:
+    """Cut the power while a run is active, wait until a slot is missed, and switch it on again."""
+    emulator.run("systemd-run", "--quiet", "runuser", "-u", "pi-appliance", "--", "pi-appliance", "jobs", "run", "long")
+    start = time.monotonic()
+    while (active := _runs(emulator)[0])["job"] != "long" or active["ended"] is not None:
+        assert time.monotonic() - start < _PATIENCE, "the run does not start"
+        time.sleep(1)
+    before, slots = _runs(emulator), _slots(emulator)
+    emulator.cut_power()
+    time.sleep(_OFF)
+    with timed("cut of power, until the page answers again"):
+        emulator.boot()
+        _wait_for_page(emulator)
+    after = {each["id"]: each for each in _runs(emulator)}
+    for each in before:
+        if each["ended"] is not None:  # the history is whole
+            assert after[each["id"]] == each
+    assert after[active["id"]]["outcome"] == "abandoned", after[active["id"]]
+    _no_slot_is_lost(emulator, slots)
+
+
+def _no_slot_is_lost(emulator: Emulator, before: list[dict[str, Any]]) -> None:
+    """Each minute has its slot, those without power too, and what was recorded stays."""
+    start = time.monotonic()
+    while True:
+        slots = _slots(emulator)
+        times = sorted({datetime.fromisoformat(each["slot"]) for each in slots})
+        if datetime.fromisoformat(before[0]["slot"]) + timedelta(seconds=_OFF + 60) < times[-1]:
+            break
+        assert time.monotonic() - start < _PATIENCE, slots
+        time.sleep(5)
+    assert [later - earlier for earlier, later in pairwise(times)] == [timedelta(minutes=1)] * (len(times) - 1), times
+    outcomes = {each["slot"]: each["outcome"] for each in slots}
+    assert all(outcomes[each["slot"]] == each["outcome"] for each in before if each["outcome"]), (before, slots)
+
+
+def _runs(emulator: Emulator) -> list[dict[str, Any]]:
+    """Return the newest runs, the newest first."""
+    return list(json.loads(emulator.appliance("jobs", "history", "--count", "1000", "--json")[1]))
+
+
+def _slots(emulator: Emulator) -> list[dict[str, Any]]:
+    return list(json.loads(emulator.appliance("jobs", "history", "--slots", "--count", "1000", "--json")[1]))
+
+
+def _wait_for_page(emulator: Emulator) -> None:
+    start = time.monotonic()
+    while not emulator.page_answers():
+        assert time.monotonic() - start < _PATIENCE, emulator.console
+        time.sleep(0.5)
