@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from pi_appliance.puzzles import Answer, Details, Proof, Table
+from pi_appliance.puzzles import Answer, Details, Proof, SolveMode, Table
 from pi_appliance.puzzles.runtime import SearchRuntime, partial_result
 
 LEVELS = ("easy", "medium", "hard", "extreme")
@@ -106,6 +106,11 @@ def find_first_two(solutions: Iterator[Solution]) -> list[Solution]:
 def verdict(found: Sequence[object]) -> str:
     """Return what the first two solutions say about a puzzle."""
     return ("none", "unique", "several")[len(found)]
+
+
+def count_limit(mode: SolveMode, count_to: int | None, unasked: int) -> int | None:
+    """Return how many solutions to count: `count_to` if that was asked for, else fewer."""
+    return count_to if mode is SolveMode.COUNT else min(unasked, count_to or unasked)
 
 
 def prove_unsolvable(

@@ -10,21 +10,13 @@ from itertools import chain, islice
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, pluralize
+from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, deductions, pluralize
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, format_fleet, place_at_random
 from pi_appliance.puzzles.bimaru import techniques
 from pi_appliance.puzzles.bimaru.board import BOARDS, Board, Mark, draw_pieces, new_shape, notate, order_fleet, set_mark
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import draw_contradiction
 from pi_appliance.puzzles.bimaru.search import FleetSearch, Layout, find_two
-from pi_appliance.puzzles.deductions import (
-    LEVELS,
-    SearchLimitReached,
-    find_first_two,
-    prove_unsolvable,
-    rate_unique,
-    verdict,
-)
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime, partial_result
 
 SEARCH_MEMORY = 10_000_000  # bytes at most, measured on 15x15 squares
@@ -45,16 +37,17 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
         board, lambda: runtime.report_progress(None, f"{pluralize(search.nodes_searched, 'ship')} tried")
     )
     solutions = search.find_solutions()
-    found = find_first_two(solutions)
-    details: Details = {"givens": len(board.givens), "verdict": verdict(found)}
+    found = deductions.find_first_two(solutions)
+    details: Details = {"givens": len(board.givens), "verdict": deductions.verdict(found)}
     answer: Answer[Solution] = Answer(nodes_searched=lambda: search.nodes_searched, details=details)
     if not found:
         grid = techniques.SolvingGrid(board)
         draw, tried = partial(draw_contradiction, grid), pluralize(search.nodes_searched, "ship")
-        return prove_unsolvable(answer, techniques.iter_deductions(grid), draw, tried, runtime)
+        return deductions.prove_unsolvable(answer, techniques.iter_deductions(grid), draw, tried, runtime)
     if len(found) == 1:
         redundant = map(str, techniques.redundant_givens(board, runtime))
-        answer = rate_unique(answer, "givens", redundant, lambda: techniques.rate_difficulty(board, runtime, found[0]))
+        rate = partial(techniques.rate_difficulty, board, runtime, found[0])
+        answer = deductions.rate_unique(answer, "givens", redundant, rate)
     elif mode is not SolveMode.FIRST:
         answer = _count(answer, board, mode, runtime)
     if mode is SolveMode.COUNT:
@@ -65,7 +58,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
 
 def _count(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     """Count the solutions by a search of its own: they are listed later, by the first one."""
-    limit = board.count_to if mode is SolveMode.COUNT else min(AUTO_COUNT_LIMIT, board.count_to or AUTO_COUNT_LIMIT)
+    limit = deductions.count_limit(mode, board.count_to, AUTO_COUNT_LIMIT)
     count, first = 0, answer.nodes_searched
 
     def describe() -> str:
@@ -153,7 +146,7 @@ def _add_givens(puzzle: Board, marks: Mapping[Square, str], rng: Random, report:
     while True:
         try:
             found = find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)
-        except SearchLimitReached:  # a ship square makes the search easier
+        except deductions.SearchLimitReached:  # a ship square makes the search easier
             choices = {square for square in puzzle.find_marks(Mark.UNKNOWN) if square in marks}
         else:
             if len(found) < 2:
@@ -167,7 +160,7 @@ def _add_givens(puzzle: Board, marks: Mapping[Square, str], rng: Random, report:
 
 def _make_easier(puzzle: Board, marks: Mapping[Square, str], level: str, runtime: SearchRuntime) -> Board:
     """Show a square wherever a person would need a technique above `level`."""
-    if level not in LEVELS[:-1]:
+    if level not in deductions.LEVELS[:-1]:
         return puzzle
     while open_square := techniques.find_hard_square(puzzle, level, runtime):
         puzzle = set_mark(puzzle, open_square, marks.get(open_square, Mark.WATER))
@@ -184,7 +177,7 @@ def _remove_givens(
         report(f"{number} of {len(givens)} given squares examined")
         fewer = set_mark(puzzle, square, Mark.UNKNOWN)
         # A puzzle that needs no guess has one solution.
-        if level in LEVELS[:-1]:
+        if level in deductions.LEVELS[:-1]:
             is_accepted = techniques.find_hard_square(fewer, level, runtime) is None
         else:
             is_accepted = _is_surely_unique(fewer, report)
@@ -195,5 +188,5 @@ def _remove_givens(
 def _is_surely_unique(puzzle: Board, report: Callable[[str], None]) -> bool:
     try:
         return len(find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)) == 1
-    except SearchLimitReached:
+    except deductions.SearchLimitReached:
         return False

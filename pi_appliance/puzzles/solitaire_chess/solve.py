@@ -13,7 +13,6 @@ from random import Random
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import (
     Answer,
-    Details,
     Footprint,
     GeneratedBoard,
     Proof,
@@ -252,30 +251,23 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     'Ra4xd4'
     """
     board = parse(board) if isinstance(board, str) else board
-    details: Details = {"pieces": len(board.pieces), "kernel": kernel_mode(kernel)}
+    answer: Answer[Solution] = Answer(details={"pieces": len(board.pieces), "kernel": kernel_mode(kernel)})
     kings = list(board.pieces.values()).count("K")
     if board.king == "last" and kings > 1:
         reason = f"there are {kings} kings, and none of them may be captured"
-        return Answer(count=0, proof=Proof.CONTRADICTION, reason=reason, details=details)
+        return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason)
     position = pack_position(board)
     levels = LevelSearch(board, position, runtime)
     if mode is SolveMode.COUNT or board.search == "breadth":
-        return _solve_by_levels(levels, mode, details, breadth_first=mode is not SolveMode.COUNT)
+        return _solve_by_levels(levels, mode, answer)
     search = kernel.DepthFirstSearch(position.tables, position.start, levels.captures)
+    answer = replace(answer, nodes_searched=lambda: search.nodes)
     solutions = _search_depth_first(position, search, runtime)
     first = next(solutions, None)
     if first is None:
         searched = f"every position was searched, {pluralize(search.dead, 'position')}, depth first"
-        return Answer(
-            nodes_searched=lambda: search.nodes,
-            count=0,
-            proof=Proof.EXHAUSTION,
-            reason=f"{searched}: none has a single piece",
-            details=details,
-        )
-    answer: Answer[Solution] = Answer(
-        solutions=chain([first], solutions), nodes_searched=lambda: search.nodes, details=details
-    )
+        return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=f"{searched}: none has a single piece")
+    answer = replace(answer, solutions=chain([first], solutions))
     if mode is SolveMode.FIRST:
         return replace(answer, solutions=iter([first]))
     try:
@@ -305,22 +297,18 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     return f"capture the {captured} on {end} with the {piece} from {start}; then {left} more"
 
 
-def _solve_by_levels(
-    levels: LevelSearch, mode: SolveMode, details: Details, *, breadth_first: bool
-) -> Answer[Solution]:
-    """Count the solutions level by level; with `breadth_first`, keep the levels and list them."""
-    counts = levels.count_levels() if breadth_first else []
-    if not breadth_first:
+def _solve_by_levels(levels: LevelSearch, mode: SolveMode, answer: Answer[Solution]) -> Answer[Solution]:
+    """Count the solutions level by level; keep the levels and list them, if that is asked for."""
+    counts = [] if mode is SolveMode.COUNT else levels.count_levels()
+    if mode is SolveMode.COUNT:
         levels.find_last_level()
-    answer: Answer[Solution] = Answer(
-        nodes_searched=lambda: levels.nodes_searched, details=details, tables=[_size_table(levels)]
-    )
+    answer = replace(answer, nodes_searched=lambda: levels.nodes_searched, tables=[_size_table(levels)])
     if not levels.is_solved:
         fewest = levels.captures + 1 - sum(size > 0 for size in levels.sizes[1:])
         searched = f"every position was searched, {pluralize(levels.positions, 'position')}"
         reason = f"{searched}: at best {fewest} pieces are left"
         return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=reason)
-    if not breadth_first:
+    if mode is SolveMode.COUNT:
         return replace(answer, count=sum(levels.level.values()), tables=[*answer.tables, _end_table(levels)])
     solutions = walk_levels(levels.position.start, counts[1:], levels.position.list_captures)
     if mode is SolveMode.FIRST:

@@ -22,16 +22,9 @@ from pi_appliance.puzzles import (
     Proof,
     SolveMode,
     Table,
+    deductions,
     kernel_mode,
     pluralize,
-)
-from pi_appliance.puzzles.deductions import (
-    LEVELS,
-    SearchLimitReached,
-    find_first_two,
-    prove_unsolvable,
-    rate_unique,
-    verdict,
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
@@ -91,7 +84,7 @@ def generate(
 def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
     try:
         return "no" if any(True for _ in techniques.redundant_clues(grid, size, solution, runtime)) else "yes"
-    except SearchLimitReached:
+    except deductions.SearchLimitReached:
         return "not known"
 
 
@@ -142,9 +135,9 @@ def _remove_clues(board: Board, solution: str, rng: Random, runtime: SearchRunti
 
 def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Accepts:
     """Return a function that tells whether a grid is unique and not harder than requested."""
-    if board.difficulty in LEVELS[:-1]:
+    if board.difficulty in deductions.LEVELS[:-1]:
         # A grid that needs no guess is unique.
-        allowed = LEVELS[: LEVELS.index(board.difficulty) + 1]
+        allowed = deductions.LEVELS[: deductions.LEVELS.index(board.difficulty) + 1]
         return lambda grid: techniques.rate_difficulty(grid, board.size, runtime).level in allowed
     if board.size == 9:
         return lambda grid: is_unique(grid, runtime)
@@ -155,7 +148,7 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Ac
         clues = ((cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY)
         try:
             return search.solve(clues, techniques.SAT_EFFORT) is None
-        except SearchLimitReached:  # keep the clue
+        except deductions.SearchLimitReached:  # keep the clue
             return False
 
     return is_unique_by_sat
@@ -189,21 +182,19 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     details["kernel"] = kernel_mode(kernel) if size == 9 else "sat"
     answer: Answer[Solution] = Answer(nodes_searched=search.guesses, details=details)
     solutions = search.solutions()
-    found = find_first_two(solutions)
+    found = deductions.find_first_two(solutions)
     if found and board.known_solutions:
         details["solution_in_file"] = "right" if board.known_solutions[0] == found[0] else "wrong"
-    details["verdict"] = verdict(found)
+    details["verdict"] = deductions.verdict(found)
     if not found:
         candidates, guesses = techniques.CandidateGrid(grid, size), search.guesses()
         tried = f"{guesses:,} guess{'es' * (guesses != 1)}"
         draw = partial(draw_contradiction, grid, candidates)
-        return prove_unsolvable(answer, techniques.iter_deductions(candidates), draw, tried, runtime)
+        return deductions.prove_unsolvable(answer, techniques.iter_deductions(candidates), draw, tried, runtime)
     if len(found) == 1:
-        cells = techniques.redundant_clues(grid, size, found[0], runtime)
-        redundant = (cell_name(cell, size) for cell in cells)
-        answer = rate_unique(
-            answer, "clues", redundant, lambda: techniques.rate_difficulty(grid, size, runtime, found[0])
-        )
+        redundant = (cell_name(cell, size) for cell in techniques.redundant_clues(grid, size, found[0], runtime))
+        rate = partial(techniques.rate_difficulty, grid, size, runtime, found[0])
+        answer = deductions.rate_unique(answer, "clues", redundant, rate)
     else:
         details["guesses_needed"] = search.guesses()
         if mode is not SolveMode.FIRST:
@@ -217,7 +208,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
 
 def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     auto_limit = AUTO_COUNT_LIMIT if board.size == 9 else AUTO_COUNT_LIMIT_SAT
-    limit = board.count_to if mode is SolveMode.COUNT else min(auto_limit, board.count_to or auto_limit)
+    limit = deductions.count_limit(mode, board.count_to, auto_limit)
     count, is_complete, guesses = count_solutions(board.grids[0], board.size, limit, runtime)
     total, guesses_so_far = answer.nodes_searched() + guesses, answer.nodes_searched
     answer = replace(answer, nodes_searched=lambda: max(total, guesses_so_far()))
@@ -419,7 +410,7 @@ def _difficulty_table(board: Board, state: BatchState, runtime: SearchRuntime) -
     for done, levels in enumerate(runtime.map(_rate_grids, 9, groups), 1):
         tally.update(levels)
         runtime.report_progress(done / len(groups), "rating the difficulty")
-    return Table("How hard for a person", ("level", "grids"), [(level, tally[level]) for level in LEVELS])
+    return Table("How hard for a person", ("level", "grids"), [(level, tally[level]) for level in deductions.LEVELS])
 
 
 def _rate_grids(size: int, runtime: SearchRuntime) -> Callable[[Sequence[str]], list[str]]:
