@@ -6,13 +6,14 @@ hit. An impossible board gets a minimal unsatisfiable core: see docs/puzzles/bat
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, permutations
 from random import Random
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
-from pi_appliance.puzzles.battleship import kernel
+from pi_appliance.puzzles.battleship import kernel, notation
 from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board
 from pi_appliance.puzzles.battleship.count import (
     Marginals,
@@ -29,13 +30,6 @@ from pi_appliance.puzzles.battleship.fleet import (
     draw_rows,
     place_at_random,
     union_masks,
-)
-from pi_appliance.puzzles.battleship.notation import (
-    find_best_shot,
-    parse,
-    probability_tables,
-    render_heatmap,
-    ship_percent,
 )
 from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime, partial_result
@@ -269,7 +263,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     >>> [str(ship) for ship in fleet]
     ['A1-A2', 'B1']
     """
-    board = parse(board) if isinstance(board, str) else board
+    board = notation.parse(board) if isinstance(board, str) else board
     return _BoardSolver(board, runtime).solve(mode)
 
 
@@ -358,11 +352,13 @@ class _BoardSolver:
         details["placements_distinct_ships"] = count // label_factor(self.board) * count_relabelings(self.board)
         if map_error:
             details["map"] = map_error
-        shot = find_best_shot(self.board, marginals) if marginals else None
+        shot = notation.find_best_shot(self.board, marginals) if marginals else None
         if marginals and shot:
-            details |= {"best_shot": str(shot), "best_shot_per_cent": round(ship_percent(marginals, shot), 2)}
-            tables = probability_tables(self.board, marginals)
-            answer = replace(answer, tables=tables, pictures={"probability": render_heatmap(self.board, marginals)})
+            details |= {"best_shot": str(shot), "best_shot_per_cent": round(notation.ship_percent(marginals, shot), 2)}
+            tables = notation.probability_tables(self.board, marginals)
+            answer = replace(
+                answer, tables=tables, pictures={"probability": notation.render_heatmap(self.board, marginals)}
+            )
         details["kernel"] = kernel_mode(kernel)
         return replace(answer, count=count)
 
@@ -401,12 +397,10 @@ def generate(
     seed: int, board: Board | str = BOARDS["midgame"], runtime: SearchRuntime = SERIAL
 ) -> GeneratedBoard[Board]:
     """Generate a game under way with the rules of `board`. Raises Refused, Interrupted."""
-    board = parse(board) if isinstance(board, str) else board
+    board = notation.parse(board) if isinstance(board, str) else board
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
-    fleet = place_at_random(
-        board.fleet, find_placements(empty), random, lambda note: runtime.report_progress(None, note)
-    )
+    fleet = place_at_random(board.fleet, find_placements(empty), random, partial(runtime.report_progress, None))
     squares = list(empty.find_marks(UNKNOWN))
     random.shuffle(squares)
     shots = dict.fromkeys(squares[: max(1, round(SHOT_SHARE * len(squares)))], MISS)

@@ -2,16 +2,7 @@
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square
-from pi_appliance.puzzles.bimaru.board import (
-    BOARDS,
-    RULES,
-    Board,
-    check,
-    describe,
-    notate,
-    parse_solution,
-    with_rules,
-)
+from pi_appliance.puzzles.bimaru.board import BOARDS, RULES, Board, check, describe, notate, parse_solution, with_rules
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import as_grid, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.bimaru.search import count_solutions, is_unique

@@ -11,16 +11,7 @@ from itertools import chain
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import (
-    Answer,
-    Footprint,
-    GeneratedBoard,
-    Proof,
-    SolveMode,
-    Table,
-    kernel_mode,
-    pluralize,
-)
+from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.runtime import (
     SERIAL,
     Buffer,
