@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.errors import Problem
 from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
@@ -27,7 +27,7 @@ from pi_appliance.puzzles.connect_four.board import (
     implied_turn,
 )
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, board_of
-from pi_appliance.puzzles.rendering import listing_parser, parse_error, svg_document
+from pi_appliance.puzzles.rendering import listing_parser, parse_error, raise_problems, svg_document
 
 _MARKS = {
     **dict.fromkeys("RrXx\N{LARGE RED CIRCLE}", Colour.RED.mark),
@@ -210,8 +210,7 @@ def parse(text: str, file: str = "board") -> Board:
         board = replace(reader.play_moves(list(reader.read_digits(rows))), first_known=False)
     else:
         board = _parse_drawing(rows, reader)
-    if reader.problems:
-        raise ConfigError(reader.problems)
+    raise_problems(reader.problems)
     return board
 
 
@@ -234,8 +233,7 @@ def _parse_drawing(rows: list[_Row], reader: "_MoveReader") -> Board:
     first = drawn[0][0]
     if not problems and len(drawn) != HEIGHT:
         problems.append(Problem(file, first, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
-    if problems := problems or list(_floating_discs(drawn, cells, file)):
-        raise ConfigError(problems)
+    raise_problems(problems or _floating_discs(drawn, cells, file))
     discs = tuple("".join(mark for _, mark in row) for row in cells)
     if message := _find_impossible(discs):
         raise parse_error(file, first, cells[0][0][0], *message)
@@ -283,8 +281,7 @@ def parse_positions(text: str, file: str = "positions") -> Positions:
         problems += reader.problems[:1]
     if not boards:
         problems.append(Problem(file, 1, 1, "there is no position here", _POSITIONS_HELP))
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(problems)
     return Positions(boards, scores)
 
 

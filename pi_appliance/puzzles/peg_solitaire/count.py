@@ -261,7 +261,6 @@ class CountResult:
     tried: int = 0  # the number of jumps tried
     # If all positions were visited:
     fewest: int = 1  # the fewest pegs that can be left
-    last: tuple[Row, ...] = ()  # the last level
     games: int = 0  # the number of games that end without a move
 
     @property
@@ -370,7 +369,6 @@ class SolutionCounter:
             all_positions=True,
             tried=front.tried,
             fewest=pegs_left,
-            last=(front.rows[-1],),
             games=front.stuck,
         )
 

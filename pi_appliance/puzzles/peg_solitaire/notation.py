@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import pairwise
 from operator import not_
 
-from pi_appliance.errors import ConfigError, Problem, Refused
+from pi_appliance.errors import Problem, Refused
 from pi_appliance.puzzles import Progress, Step, pluralize, rendering
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
-from pi_appliance.puzzles.rendering import SOLUTION_END, parse_error, svg_document
+from pi_appliance.puzzles.rendering import SOLUTION_END, parse_error, raise_problems, svg_document
 
 HOLE_SIZE = 40  # SVG units
 # Wood, and dark wood in dark mode.
@@ -110,35 +111,33 @@ _DRAWING_HELP = "a board is drawn with X for a peg, O or . for an empty hole, a 
 _STAGGER_HELP = "shift each row by half a place, with a space between two marks"
 
 
-def parse(text: str, file: str = "board", first: int = 1) -> Board:
-    """Parse a drawn board whose first line is line `first` of `file`. Raises ConfigError."""
+def parse(text: str, file: str = "board") -> Board:
+    """Parse a drawn board. Raises ConfigError with every problem."""
     rows = [row.rstrip() for row in text.splitlines()]
     head = next((number for number, row in enumerate(rows) if row), 0)
     triangular = bool(rows) and rows[head].strip().lower() == TRIANGLE_HEADER
     if triangular:
         rows[head] = ""
     rows = [row.translate(_SYNONYMS) for row in rows]
-    problems = [problem for number, row in enumerate(rows, first) for problem in _find_bad_mark(row, number, file)]
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(problem for number, row in enumerate(rows, 1) for problem in _find_bad_mark(row, number, file))
     drawn = [Hole(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row) if mark not in NO_HOLE_MARKS]
     if not drawn:
-        raise parse_error(file, first, 1, "no board is drawn here", _DRAWING_HELP)
+        raise parse_error(file, 1, 1, "no board is drawn here", _DRAWING_HELP)
     staggered = triangular and not any(Hole(x + 1, y) in set(drawn) for x, y in drawn)
-    if staggered and (problems := list(_find_misaligned(drawn, first, file))):
-        raise ConfigError(problems)
-    places = [Hole((at.x + at.y) // 2, at.y) for at in drawn] if staggered else drawn
-    if not triangular and looks_spaced(drawn) and not any("#" in row for row in rows):
+    places = drawn
+    if staggered:
+        raise_problems(_find_misaligned(drawn, file))
+        places = [Hole((at.x + at.y) // 2, at.y) for at in drawn]
+    elif not triangular and looks_spaced(drawn) and not any("#" in row for row in rows):
         places = [Hole(at.x // 2, at.y) for at in drawn]
     left, top = min(x for x, _ in places), min(y for _, y in places)
     holes = [Hole(x - left, y - top) for x, y in places]
-    problems = list(_find_excess(drawn, holes, first, file))
+    problems = list(_find_excess(drawn, holes, file))
     pegs = frozenset(hole for hole, (x, y) in zip(holes, drawn, strict=True) if rows[y][x] == PEG)
     if not pegs:
         corner = min(x for x, _ in drawn)
-        problems.append(Problem(file, first + drawn[0].y, corner + 1, "the board has no peg", "draw pegs as X"))
-    if problems:
-        raise ConfigError(problems)
+        problems.append(Problem(file, drawn[0].y + 1, corner + 1, "the board has no peg", "draw pegs as X"))
+    raise_problems(problems)
     return Board(tuple(holes), pegs, triangular=triangular)
 
 
@@ -151,16 +150,16 @@ def _find_bad_mark(row: str, number: int, file: str) -> list[Problem]:
     return []
 
 
-def _find_misaligned(drawn: list[Hole], first: int, file: str) -> Iterator[Problem]:
+def _find_misaligned(drawn: list[Hole], file: str) -> Iterator[Problem]:
     side = sum(drawn[0]) % 2
     wrong_row = -1
     for x, y in drawn:
         if (x + y) % 2 != side and y != wrong_row:
             wrong_row = y
-            yield Problem(file, first + y, x + 1, "this mark is directly below a mark of another row", _STAGGER_HELP)
+            yield Problem(file, y + 1, x + 1, "this mark is directly below a mark of another row", _STAGGER_HELP)
 
 
-def _find_excess(drawn: list[Hole], holes: list[Hole], first: int, file: str) -> Iterator[Problem]:
+def _find_excess(drawn: list[Hole], holes: list[Hole], file: str) -> Iterator[Problem]:
     """Yield the first hole beyond each limit. Both lists are in reading order."""
     right = f"a board has at most {MAX_HOLES} holes, {MAX_SIDE} a row and {MAX_SIDE} rows"
     both = list(zip(drawn, holes, strict=True))
@@ -171,7 +170,7 @@ def _find_excess(drawn: list[Hole], holes: list[Hole], first: int, file: str) ->
     }
     for wrong, places in beyond.items():
         if places:
-            yield Problem(file, first + places[0].y, places[0].x + 1, wrong, right)
+            yield Problem(file, places[0].y + 1, places[0].x + 1, wrong, right)
 
 
 _SHAPE_HELP = "look for a missing or extra line"
@@ -205,7 +204,7 @@ def _read_jumps(board: Board, rows: rendering.Rows, start: int, file: str) -> It
             return
         if row:
             drawing = "\n".join([row, *(below for _, below in rendering.take_drawing(rows, not_))])
-            drawn = parse(drawing, file, number)
+            drawn = rendering.move_problems(partial(parse, drawing, file), number - 1)
             if drawn.holes != board.holes:
                 raise parse_error(file, number, 1, "this board has a different shape", _SHAPE_HELP)
             jump = _find_jump(pegs, drawn.pegs)
@@ -278,6 +277,5 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
             ]
     if not jumps and not problems and len(board.pegs) != 1:
         problems.append(Problem(file, 1, 1, "no jump is written here", _JUMP_HELP))
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(problems)
     return tuple(jumps)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Step, pluralize
-from pi_appliance.puzzles.rendering import listing_parser, move_problems, parse_error, svg_document
+from pi_appliance.puzzles.rendering import listing_parser, move_problems, parse_error, raise_problems, svg_document
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
     TURN_NAMES,
@@ -111,8 +111,7 @@ def _read_cubes(rows: Sequence[tuple[int, str]], file: str) -> Board:
             cubes.append(move_problems(partial(parse, row, file), line - 1))
         except ConfigError as error:
             problems += error.problems
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(problems)
     return replace(cubes[0], others=tuple(cubes[1:]))
 
 
@@ -146,13 +145,11 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
     face_of = _BY_COLOUR if marks & set("WYGO") and not marks & set("UFDL") else _BY_FACE
     kind = "colour" if face_of is _BY_COLOUR else "face"
     hint = f"stickers are {' '.join(face_of)}; check that all are of one kind"
-    problems = [
+    raise_problems(
         Problem(file, letter.line, letter.column, f"{letter.mark!r} is not a {kind}", hint)
         for letter in letters
         if letter.mark.upper() not in face_of
-    ]
-    if problems:
-        raise ConfigError(problems)
+    )
     found_side = _SIDE_BY_STICKERS.get(len(letters))
     if found_side is None or side not in {None, found_side}:
         last = letters[-1]
@@ -162,10 +159,8 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
     ordered = _order_net(letters, found_side) or letters
     facelets = "".join(face_of[letter.mark.upper()] for letter in ordered)
     names = {face: mark for mark, face in face_of.items()}
-    if faults := find_faults(facelets, found_side, names):
-        raise ConfigError(
-            Problem(file, ordered[at].line, ordered[at].column, message, hint) for at, message, hint in faults
-        )
+    faults = find_faults(facelets, found_side, names)
+    raise_problems(Problem(file, ordered[at].line, ordered[at].column, message, hint) for at, message, hint in faults)
     return Board(found_side, facelets)
 
 
@@ -210,8 +205,7 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[st
                 problems.append(_move_problem(match[0], side, file, line, match.start() + 1))
     if len(moves) > _MAX_MOVES:
         problems.append(Problem(file, 1, 1, f"there are {len(moves):,} moves", f"at most {_MAX_MOVES:,} are read"))
-    if problems:
-        raise ConfigError(problems)
+    raise_problems(problems)
     return moves
 
 
