@@ -22,7 +22,7 @@ from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.stations import load_stations
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.system import clock, files
 from pi_appliance.system.files import display_path
 

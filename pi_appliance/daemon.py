@@ -45,11 +45,11 @@ from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values, all_operations
 from pi_appliance.posting.sender import PendingPostsRunner
-from pi_appliance.qr import describe_setup
+from pi_appliance.qr_cli import describe_setup
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
-from pi_appliance.scheduling.interface import LogEntry
+from pi_appliance.scheduling.daemon_interface import LogEntry
 from pi_appliance.scheduling.scheduler import MAX_SLEEP, Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.queues import Outbox, RunRequest

@@ -34,7 +34,7 @@ MAY_IMPORT = {
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 
 # The schedule's grammar is needed to read the configuration, and imports nothing but itself.
-GRAMMAR = {"scheduling.schedule", "scheduling.instants", "scheduling.explanation"}
+GRAMMAR = {"scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
 
 PURE = {
     "config.units",
@@ -42,7 +42,7 @@ PURE = {
     "music.model",
     "posting.lines",
     "posting.x_text",
-    "scheduling.instants",
+    "scheduling.slot_times",
     "scheduling.due",
     "scheduling.schedule",
 }

@@ -31,7 +31,7 @@ COMMANDS = {
     "notifiers": ("pi_appliance.notify.cli", "List and test notifiers, and send a message."),
     "password": ("pi_appliance.access.cli", "Change the password of the page."),
     "puzzle": ("pi_appliance.puzzles.cli", "Solve, count, check, show and generate puzzles."),
-    "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
+    "qr": ("pi_appliance.qr_cli", "Show the address of the page as a QR code."),
     "reload": ("pi_appliance.daemon_operations", "Read the configuration again."),
     "restore": ("pi_appliance.backup_cli", "Replace database and state by those of an archive."),
     "status": ("pi_appliance.daemon_operations", "Show the state of the appliance."),

@@ -20,7 +20,7 @@ from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.system import network
 from pi_appliance.web.params import json_object
 from pi_appliance.web.security import CLUSTER_JOIN

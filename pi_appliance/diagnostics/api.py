@@ -19,9 +19,9 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.operations import Values
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.child_runs import run_module
-from pi_appliance.scheduling.interface import RunningDaemon, Services
+from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.backup_folder import find_problem
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome, is_failing
@@ -285,7 +285,7 @@ class MetricsEndpoint:
         next_slots = {
             name: slot.timestamp()
             for name, job in config.jobs.items()
-            if job.schedule and (slot := next(instants.fire_times(job.schedule, now, config.zone_of(job)), None))
+            if job.schedule and (slot := next(slot_times.fire_times(job.schedule, now, config.zone_of(job)), None))
         }
         room = None
         with contextlib.suppress(OSError):

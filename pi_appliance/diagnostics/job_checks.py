@@ -33,7 +33,7 @@ from pi_appliance.music.stations import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.kernels import is_compiling, kernel_states
-from pi_appliance.scheduling import crontab, instants
+from pi_appliance.scheduling import crontab, slot_times
 from pi_appliance.scheduling.crontab import SystemCrontab, UserCrontab
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.storage.history import Store
@@ -257,9 +257,9 @@ def _missed_slot(context: DiagnosticContext, config: Config, job: Job, runs: Seq
     until = now - (job.misfire_grace + job.jitter + job.catch_up.stagger + _MAX_DELAY)
     if until <= since:
         return None
-    slot = instants.last_slot(job.schedule, until, config.zone_of(job), within=until - since)
+    slot = slot_times.last_slot(job.schedule, until, config.zone_of(job), within=until - since)
     if slot is None or any(
-        run.started >= slot or (run.scheduled_for or "") >= instants.format_slot(slot) for run in runs
+        run.started >= slot or (run.scheduled_for or "") >= slot_times.format_slot(slot) for run in runs
     ):
         return None
     return slot

@@ -17,12 +17,12 @@ from pi_appliance.jobs import reports, run_options, runner, serializers, text
 from pi_appliance.jobs.serializers import JobJson, PauseJson, SlotJson, SlotStatusJson
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.scheduling import crontab, due, explanation, instants, slot_ledger
+from pi_appliance.scheduling import crontab, due, explanation, slot_ledger, slot_times
 from pi_appliance.scheduling.appliance import Appliance, Slot
-from pi_appliance.scheduling.instants import OffsetSpan
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.scheduling.slot_ledger import SlotStatus
+from pi_appliance.scheduling.slot_times import OffsetSpan
 from pi_appliance.storage.database import KeyValueStore
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import RESUME, Outcome, RunJson, Trigger, iso_time, run_fields
@@ -537,7 +537,7 @@ def _simulate(
     return (
         slots,
         omitted,
-        [(change, zone) for zone in zones.values() for change in instants.clock_changes(zone, start, last)],
+        [(change, zone) for zone in zones.values() for change in slot_times.clock_changes(zone, start, last)],
     )
 
 

@@ -11,7 +11,7 @@ from pi_appliance.jobs.api import JobPauseJson
 from pi_appliance.jobs.job_fields import COMMAND, JobField, fields_of, yaml_text
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import explanation
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 
 
 class JobEntryJson(TypedDict):

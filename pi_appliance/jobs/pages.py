@@ -24,7 +24,7 @@ from pi_appliance.jobs.operations import RUN
 from pi_appliance.jobs.serializers import BAD_OUTCOMES, failed_run, next_selected_slot
 from pi_appliance.scheduling import explanation
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.scheduling.slot_ledger import SlotStatus
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause

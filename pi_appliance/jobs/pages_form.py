@@ -17,9 +17,9 @@ from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.jobs import api_editor, editor, job_fields
 from pi_appliance.jobs.editor import InvalidJob
 from pi_appliance.jobs.job_fields import COMMAND, OPTIONS, Control, JobField
-from pi_appliance.scheduling import explanation, instants, schedule
+from pi_appliance.scheduling import explanation, schedule, slot_times
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.scheduling.schedule import Chance, Cron, is_selected
 from pi_appliance.scheduling.schedule_form import LABELS, WEEK, FieldError, Repeat, ScheduleForm
 from pi_appliance.web.pages import Pages
@@ -228,7 +228,7 @@ class JobFormPages:
         except (ValueError, KeyError, OSError) as error:
             is_zone = isinstance(error, (KeyError, OSError))
             return SchedulePreview(problem=f"no time zone is called {zone_name!r}" if is_zone else str(error))
-        slots = instants.next_slots(parsed, now, zone, _NEXT_SLOTS) if parsed else []
+        slots = slot_times.next_slots(parsed, now, zone, _NEXT_SLOTS) if parsed else []
         expressions = parsed.expressions if isinstance(parsed, Cron) and form.repeat == "cron" else ()
         return SchedulePreview(
             words=explanation.describe_when(parsed, chance if parsed else None)
@@ -240,7 +240,7 @@ class JobFormPages:
     def _is_used(self, slot: datetime, job: Job | None, chance: Chance | None) -> bool | None:
         if job is None:
             return None if chance else True
-        due = instants.format_slot(slot)
+        due = slot_times.format_slot(slot)
         return is_selected(chance, secret=self._appliance.secret, job=job.name, due=due)
 
     async def _form_page(self, form: JobForm, *, text: str | None = None, checked: bool = False) -> Response:

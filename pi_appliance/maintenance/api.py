@@ -14,7 +14,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance import backups
 from pi_appliance.operations import Values
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.backup import back_up_daily
 from pi_appliance.storage.backup_folder import back_up_to_folder
 from pi_appliance.storage.model import iso_time

@@ -16,7 +16,7 @@ from pi_appliance.diagnostics.machine_facts import VERSIONS
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.maintenance import api
 from pi_appliance.maintenance.backups import NOTE, Uploads, find_stored, list_stored, restore_stored
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.archive import ArchiveSummary
 from pi_appliance.storage.backup_folder import backup_chunks, find_problem
 from pi_appliance.storage.model import iso_time

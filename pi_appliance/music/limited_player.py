@@ -28,7 +28,7 @@ from pi_appliance.music.model import (
     track_entry,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.storage.database import Database, KeyValueStore
 from pi_appliance.system import clock
 
@@ -107,14 +107,14 @@ def next_limit_change(policy: VolumePolicy | None, now: datetime, zone: ZoneInfo
         return None
     edges = sorted({edge for hours in policy.quiet for edge in (hours.from_, hours.to)})
     before = max_volume(policy, now.astimezone(zone))
-    for span in takewhile(lambda span: span.start < now + _SEARCH_PERIOD, instants.offset_spans(zone, now)):
+    for span in takewhile(lambda span: span.start < now + _SEARCH_PERIOD, slot_times.offset_spans(zone, now)):
         for instant in _edge_instants(span, now, edges):
             if max_volume(policy, span.to_local(instant)) != before:
                 return instant
     return None
 
 
-def _edge_instants(span: instants.OffsetSpan, now: datetime, edges: list[time]) -> list[datetime]:
+def _edge_instants(span: slot_times.OffsetSpan, now: datetime, edges: list[time]) -> list[datetime]:
     """Return the instants of `span` after `now` at which quiet hours may start or end, sorted."""
     low, high = max(span.start, now), min(span.end, now + _SEARCH_PERIOD)
     first = span.to_local(low).date()

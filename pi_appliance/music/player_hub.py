@@ -35,7 +35,7 @@ from pi_appliance.music.model import (
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.stations import Stations, stations_of
-from pi_appliance.scheduling.interface import RunningDaemon, Services
+from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.backup import LazyStore
 from pi_appliance.system import files
 from pi_appliance.system.clock import Backoff

@@ -13,11 +13,8 @@ from pi_appliance.config.secrets import of_network
 from pi_appliance.errors import Refused
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.posting import line_file, tweet_lines
-from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
-from pi_appliance.posting.network_login import NetworkLogin, NetworkTestJson, load_secrets
-from pi_appliance.posting.networks import network_config
-from pi_appliance.posting.preview import (
+from pi_appliance.posting import line_file, line_states
+from pi_appliance.posting.forecast import (
     MonthlyForecast,
     MonthSpendJson,
     PostPreview,
@@ -25,12 +22,15 @@ from pi_appliance.posting.preview import (
     month_json,
     month_spends,
 )
+from pi_appliance.posting.line_states import RefusedLineJson, TextCheckJson, TweetLinesJson
+from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
+from pi_appliance.posting.network_login import NetworkLogin, NetworkTestJson, load_secrets
+from pi_appliance.posting.networks import network_config
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
-from pi_appliance.posting.tweet_lines import RefusedLineJson, TextCheckJson, TweetLinesJson
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import run_module
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.model import iso_time
 
@@ -157,12 +157,12 @@ async def resolve_post(services: Services, values: Values) -> PostJson:
 
 async def list_refused(services: Services, values: Values) -> RefusedPostsJson:
     """Return what networks did not take."""
-    return {"refused": tweet_lines.describe_refused(services.appliance, values["job"])}
+    return {"refused": line_states.describe_refused(services.appliance, values["job"])}
 
 
 async def resend_post(services: Services, values: Values) -> SentPostsJson:
     """Send a refused post again."""
-    records = tweet_lines.resend(
+    records = line_states.resend(
         services.appliance, values["post"], values["text"], values["version"], now=services.now()
     )
     services.daemon.wake()
@@ -171,7 +171,7 @@ async def resend_post(services: Services, values: Values) -> SentPostsJson:
 
 async def drop_post(services: Services, values: Values) -> SentPostsJson:
     """Record that a refused post is not wanted."""
-    return {"posts": [record_json(each) for each in tweet_lines.drop(services.appliance, values["post"])]}
+    return {"posts": [record_json(each) for each in line_states.drop(services.appliance, values["post"])]}
 
 
 async def preview_posts(services: Services, values: Values) -> PostPreviewJson:
@@ -236,7 +236,7 @@ def _forecast_json(forecast: MonthlyForecast) -> MonthForecastJson:
 
 async def list_lines(services: Services, values: Values) -> TweetLinesJson:
     """Return the lines of a job."""
-    return await asyncio.to_thread(tweet_lines.describe_lines, services.appliance, values["job"], services.now())
+    return await asyncio.to_thread(line_states.describe_lines, services.appliance, values["job"], services.now())
 
 
 async def add_line(services: Services, values: Values) -> LineChangeJson:
@@ -263,19 +263,19 @@ async def move_line(services: Services, values: Values) -> LineChangeJson:
 
 async def _change_lines(services: Services, values: Values, edit: Callable[[str], str]) -> LineChangeJson:
     config = services.appliance.config
-    file = tweet_lines.line_file(config, tweet_lines.tweet_job(config, values["job"]))
+    file = line_states.line_file(config, line_states.tweet_job(config, values["job"]))
     content = await asyncio.to_thread(file.change, edit, values["version"])
     return {"file": str(file.path), "version": content.version, "lines": len(content.lines())}
 
 
 async def check_text(services: Services, values: Values) -> TextCheckJson:
     """Return length, cost and problems of a text."""
-    return await asyncio.to_thread(tweet_lines.check_text, services.appliance.config, values["job"], values["text"])
+    return await asyncio.to_thread(line_states.check_text, services.appliance.config, values["job"], values["text"])
 
 
 async def post_now(services: Services, values: Values) -> RequestedPostJson:
     """Request a run that posts a text or a line."""
-    request = tweet_lines.request_post(
+    request = line_states.request_post(
         services.appliance,
         now=services.now(),
         name=values["job"],

@@ -12,13 +12,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import suggest
-from pi_appliance.posting import api, preview, tweet_lines
+from pi_appliance.posting import api, forecast, line_states
 from pi_appliance.posting.cli import line_problems
 from pi_appliance.posting.model import PostRecord, PostState
 from pi_appliance.posting.networks import network_config
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import query_number
 
@@ -72,9 +72,11 @@ class PostPages:
             next_start=next((each["start"] for each in rows if each["next"]), 0),
             problems=result["problems"],
             invalid=[each for each in rows if each["state"] == "invalid"][:_MAX_QUESTIONS],
-            refused=tweet_lines.describe_refused(appliance, job)[:_MAX_QUESTIONS],
+            refused=line_states.describe_refused(appliance, job)[:_MAX_QUESTIONS],
             next_chance=chance and {**chance, "at": _instant(chance["at"])},
-            months=[each for each in preview.month_spends(appliance, self._services.now()) if each.network in networks],
+            months=[
+                each for each in forecast.month_spends(appliance, self._services.now()) if each.network in networks
+            ],
             lines=rows[start : start + _LINES],
             start=start,
             total=len(rows),
@@ -97,7 +99,7 @@ class PostPages:
     async def _describe_networks(self) -> list[Mapping[str, Any]]:
         services = self._services
         config = services.appliance.config
-        months = {each.network: each for each in preview.month_spends(services.appliance, services.now())}
+        months = {each.network: each for each in forecast.month_spends(services.appliance, services.now())}
         jobs = {name: getattr(each.options, "network", ()) for name, each in config.jobs.items()}
         return [
             {
@@ -121,7 +123,7 @@ class PostPages:
             "posting/posts.html",
             uncertain=database.newest_posts(limit=_MAX_QUESTIONS, state=PostState.UNCERTAIN),
             ended={run.job: run.id if run.outcome else run.id - 1 for run in newest},
-            months=preview.paid_months(appliance, self._services.now()),
+            months=forecast.paid_months(appliance, self._services.now()),
             counts={each: counts[each] for each in PostState if each in counts},
             selected_state=state,
             posts=records[:_PAGE_SIZE],
@@ -132,7 +134,7 @@ class PostPages:
 
     async def part(self, _: Request) -> Response:
         """Return the summary line of the home page."""
-        digest = preview.post_digest(self._services.appliance, self._services.now())
+        digest = forecast.post_digest(self._services.appliance, self._services.now())
         return self._pages.page("posting/_summary.html", digest=digest)
 
 

@@ -10,7 +10,7 @@ from pi_appliance.operations import Values
 from pi_appliance.puzzles import Grid, daily
 from pi_appliance.puzzles.daily import DailyPuzzle, Progress
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 
 KIND = "puzzle"
 RESULT = "result.json"

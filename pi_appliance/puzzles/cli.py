@@ -334,7 +334,7 @@ def solve(
         if as_json:
             write(json.dumps({"puzzle": request.name, **report.to_json()}, ensure_ascii=False) + "\n")
         elif is_page:
-            from pi_appliance.puzzles.page import Page  # noqa: PLC0415 - few commands write a page
+            from pi_appliance.puzzles.result_page import Page  # noqa: PLC0415 - few commands write a page
 
             page = Page(report.puzzle, "by hand")
             page.add_board(report)

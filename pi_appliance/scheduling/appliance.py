@@ -17,7 +17,7 @@ from pi_appliance.config import units
 from pi_appliance.config.loader import load_config, load_usable
 from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Pause, Store, slot_key
@@ -132,8 +132,8 @@ class Appliance:
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after `after`."""
         job, skip = self.job(name), self.store.requests.skipped_slot(name)
-        for at in instants.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
-            due = instants.format_slot(at)
+        for at in slot_times.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
+            due = slot_times.format_slot(at)
             used = self.store.is_claimed(slot_key(name, due))
             selected = not used and due != skip and is_selected(job.chance, secret=self.secret, job=name, due=due)
             starts_at = at + job.jitter * (uniform_for_slot(self.secret, name, due) if job.jitter else 0)
@@ -273,7 +273,7 @@ class Appliance:
                 if skipped is not None and skipped.at != slot.at:
                     already = units.format_time(skipped.at, self.config.zone_of(job))
                     raise Refused(f"{name} already skips {already}, and only one time can be skipped; unskip it first")
-                self.store.requests.set_skipped_slot(name, instants.format_slot(slot.at))
+                self.store.requests.set_skipped_slot(name, slot_times.format_slot(slot.at))
                 return slot
         raise Refused(f"{name} has no future slot that would be used")
 
@@ -295,7 +295,7 @@ class Appliance:
         skipped = self.store.requests.skipped_slot(name)
         if skipped is None:
             return None
-        slot = next((slot for slot in self.slots(name, after) if instants.format_slot(slot.at) >= skipped), None)
+        slot = next((slot for slot in self.slots(name, after) if slot_times.format_slot(slot.at) >= skipped), None)
         return slot if slot is not None and slot.skipped else None
 
     def clear_skip(self, name: str, slot: str | None) -> None:

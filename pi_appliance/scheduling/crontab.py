@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.system import files
 from pi_appliance.system.runtime_socket import cron_arguments
@@ -83,7 +83,7 @@ def build_entries(
 
 def have_same_rules(one: ZoneInfo, other: ZoneInfo, now: datetime) -> bool:
     """Return whether two zones have the same rules for three years from `now`."""
-    return one.key == other.key or instants.have_same_offsets(one, other, now, now + _SAME_RULES_PERIOD)
+    return one.key == other.key or slot_times.have_same_offsets(one, other, now, now + _SAME_RULES_PERIOD)
 
 
 def _cron_jobs(config: Config) -> list[Job]:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Config, Job
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule, is_selected, uniform_for_slot
 from pi_appliance.storage.model import Outcome
 
@@ -90,7 +90,7 @@ class _Tally:
         if self.count == 1:
             return "its slot is"
         more = "more than " if self.count >= MAX_COUNT else ""
-        return f"{more}{self.count} slots since {instants.format_slot(self.first)}, the last one"
+        return f"{more}{self.count} slots since {slot_times.format_slot(self.first)}, the last one"
 
 
 def plan_slots(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: SlotHistory) -> SlotPlan:
@@ -101,13 +101,13 @@ def plan_slots(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: 
     by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
     by_user = _Tally(Outcome.SKIPPED, SKIPPED_BY_USER)
     older, missed = _Tally(Outcome.SKIPPED, ""), _Tally(Outcome.SKIPPED, "")
-    for slot in instants.fire_times_before(job.schedule, now, zone):
+    for slot in slot_times.fire_times_before(job.schedule, now, zone):
         if slot <= after:
             break
         if older.count + missed.count + by_chance.count // 20 >= MAX_COUNT:
-            missed.add_all(slot, next(instants.fire_times(job.schedule, after, zone)))
+            missed.add_all(slot, next(slot_times.fire_times(job.schedule, after, zone)))
             break
-        key = instants.format_slot(slot)
+        key = slot_times.format_slot(slot)
         if key in known.used or _is_skipped(key, slot, known, by_user):
             continue
         if slot in known.reserved:
@@ -138,13 +138,13 @@ def missed_slots(
     """Return the unused slots of `schedule` in `span`, without its start, as at most one entry."""
     after, until = span
     tally = _Tally(*why)
-    for slot in instants.fire_times_before(schedule, until, zone):
+    for slot in slot_times.fire_times_before(schedule, until, zone):
         if slot <= after:
             break
         if tally.count >= MAX_COUNT:
-            tally.add_all(slot, next(instants.fire_times(schedule, after, zone)))
+            tally.add_all(slot, next(slot_times.fire_times(schedule, after, zone)))
             break
-        if instants.format_slot(slot) not in used:
+        if slot_times.format_slot(slot) not in used:
             tally.add(slot)
     return list(_nonempty_tallies(tally))
 
@@ -158,8 +158,8 @@ def _is_skipped(key: str, slot: datetime, known: SlotHistory, tally: _Tally) -> 
 
 def _set_older_reason(older: _Tally, starts: list[SlotStart]) -> None:
     if older.first is not None:
-        newest = instants.format_slot(starts[-1].slot) if starts else "a newer slot"
-        slots = f"{older.count} slots since {instants.format_slot(older.first)}: " if older.count > 1 else ""
+        newest = slot_times.format_slot(starts[-1].slot) if starts else "a newer slot"
+        slots = f"{older.count} slots since {slot_times.format_slot(older.first)}: " if older.count > 1 else ""
         older.reason = f"{slots}{newest} runs instead"
 
 
@@ -173,7 +173,7 @@ def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[Slo
     limit = limit or f"grace of {units.format_duration(job.misfire_grace)}"
     missed.reason = f"{missed.describe()} {late} late, more than its {limit}" + (f"; {cause}" if cause else "")
     if starts:
-        missed.reason += f"; {instants.format_slot(starts[-1].slot)} runs instead"
+        missed.reason += f"; {slot_times.format_slot(starts[-1].slot)} runs instead"
     elif not window:
         missed.outcome = Outcome.MISFIRED
 
@@ -219,7 +219,7 @@ class SimulatedSlot:
     @property
     def key(self) -> str:
         """The key of the slot in the database."""
-        return instants.format_slot(self.at)
+        return slot_times.format_slot(self.at)
 
 
 def simulate_slots(
@@ -232,8 +232,8 @@ def simulate_slots(
 
 def _simulate_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
     assert job.schedule is not None
-    for at in takewhile(lambda slot: slot < end, instants.fire_times(job.schedule, first - _TICK, zone)):
-        due = instants.format_slot(at)
+    for at in takewhile(lambda slot: slot < end, slot_times.fire_times(job.schedule, first - _TICK, zone)):
+        due = slot_times.format_slot(at)
         selected = is_selected(job.chance, secret=secret, job=job.name, due=due)
         delay = job.jitter * uniform_for_slot(secret, job.name, due) if job.jitter else timedelta(0)
         yield SimulatedSlot(job.name, at, zone, selected, at + delay)

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, Priority, StartedBy
 from pi_appliance.config.units import EVERY_DAY, Days
-from pi_appliance.scheduling import instants
-from pi_appliance.scheduling.instants import OffsetSpan
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import (
     MONTH_LENGTHS,
     MONTHS,
@@ -31,6 +30,7 @@ from pi_appliance.scheduling.schedule import (
     parse_fields,
     weekly_times,
 )
+from pi_appliance.scheduling.slot_times import OffsetSpan
 
 CHANGE_HORIZON = timedelta(days=548)
 """How far to search for clock changes: 18 months always contain both changes of a year."""
@@ -69,10 +69,12 @@ def explain_job(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -
         *_explain_start(job),
         *_explain_conditions(job),
         *_explain_limits(job),
-        *(f"Next: {_format_slot(slot, zone)}" for slot in instants.next_slots(schedule, now, zone, _NEXT_SLOTS)),
+        *(f"Next: {_format_slot(slot, zone)}" for slot in slot_times.next_slots(schedule, now, zone, _NEXT_SLOTS)),
         *(f"Note: {wrong}; {right}" for each in expressions for wrong, right in find_lints(each)),
         *(describe_changes(schedule, zone, now) if not isinstance(schedule, AtBoot) else ()),
-        *_compare_with_cron(job, schedule, zone, instants.have_same_offsets(zone, machine, now, now + CHANGE_HORIZON)),
+        *_compare_with_cron(
+            job, schedule, zone, slot_times.have_same_offsets(zone, machine, now, now + CHANGE_HORIZON)
+        ),
     ]
 
 
@@ -254,7 +256,7 @@ class DstEffect:
 
 def next_changes(zone: ZoneInfo, now: datetime) -> Iterator[OffsetSpan]:
     """Return the clock changes of `zone` in the next 18 months, as the spans they begin."""
-    return instants.clock_changes(zone, now, now + CHANGE_HORIZON)
+    return slot_times.clock_changes(zone, now, now + CHANGE_HORIZON)
 
 
 def find_effect(expression: str, change: OffsetSpan) -> DstEffect | None:

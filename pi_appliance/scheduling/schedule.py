@@ -3,7 +3,7 @@
 A schedule is a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times
 ["06:00", "18:00"], {times: [...], days: [mon, fri]} or a list of cron expressions.
 
-Only this file imports cronsim, and only for local times without a zone (scheduling/instants.py adds
+Only this file imports cronsim, and only for local times without a zone (`slot_times.py` adds
 daylight saving). Expressions that Debian's cron reads differently are rejected, so that cron and
 the daemon agree on a job.
 """

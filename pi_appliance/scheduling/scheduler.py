@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.due import SlotStart
@@ -215,7 +215,7 @@ class Scheduler:
         coming = [
             (slot, job.name)
             for job in self._daemon_jobs()
-            if job.schedule and (slot := next(instants.fire_times(job.schedule, now, config.zone_of(job)), None))
+            if job.schedule and (slot := next(slot_times.fire_times(job.schedule, now, config.zone_of(job)), None))
         ]
         return min(coming) if coming else None
 
@@ -263,7 +263,7 @@ class Scheduler:
                     await self._start_slot(job.name, start.slot)
 
     def _queue_slot(self, job: Job, start: SlotStart, now: datetime) -> None:
-        draw = uniform_for_slot(self._appliance.secret, f"{job.name} spread", instants.format_slot(start.slot))
+        draw = uniform_for_slot(self._appliance.secret, f"{job.name} spread", slot_times.format_slot(start.slot))
         spread = draw * job.catch_up.stagger.total_seconds() if start.late else 0.0
         if not self._queue.add(job.name, start.slot, self._clock.monotonic() + spread):
             reason = f"{MAX_QUEUED} slots are waiting before it already"
@@ -294,7 +294,7 @@ class Scheduler:
             if job is None or slot is None:
                 continue
             share = (
-                uniform_for_slot(self._appliance.secret, job.name, instants.format_slot(slot)) if job.jitter else 0.0
+                uniform_for_slot(self._appliance.secret, job.name, slot_times.format_slot(slot)) if job.jitter else 0.0
             )
             window = max(job.misfire_grace, job.catch_up.max_age)
             if now - slot - job.jitter * share > window:
@@ -321,7 +321,7 @@ class Scheduler:
         """
         try:
             self._appliance.require_free_space()
-            due = instants.format_slot(slot)
+            due = slot_times.format_slot(slot)
             self._skip_waiting(job, f"replaced by {due}", self._clock.now())
             await self._runs.start(
                 job,
@@ -335,7 +335,7 @@ class Scheduler:
             raise
 
     def _ended_slot(self, job: str, slot: datetime, status: int) -> None:
-        if self._record_end(job, instants.format_slot(slot), status):
+        if self._record_end(job, slot_times.format_slot(slot), status):
             self._ledger.release(job, slot)
         else:
             self._retry_slot(job, slot)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pi_appliance.config import units
 from pi_appliance.config.model import Job, NotifyTargets
 from pi_appliance.errors import UnknownName
-from pi_appliance.scheduling import due, instants
+from pi_appliance.scheduling import due, slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
@@ -90,10 +90,10 @@ class SlotLedger:
             store.slots.advance_cursor(job.name, safe)
             cursor.saved = safe
         cursor.until = plan.until
-        if known.skipped is not None and known.skipped <= instants.format_slot(plan.until):
+        if known.skipped is not None and known.skipped <= slot_times.format_slot(plan.until):
             store.requests.set_skipped_slot(job.name, None)
         reserved.update(start.slot for start in plan.starts)
-        coming = next(instants.fire_times(job.schedule, now, zone), None)
+        coming = next(slot_times.fire_times(job.schedule, now, zone), None)
         cursor.wake = min([each for each in (coming, plan.wake) if each], default=NEVER)
         return plan.starts
 
@@ -128,7 +128,7 @@ class SlotLedger:
         """Return the reserved slots of `job`. A slot that its run has claimed is removed."""
         reserved = self.reserved.setdefault(job, set())
         reserved -= {
-            slot for slot in reserved if self.appliance.store.is_claimed(slot_key(job, instants.format_slot(slot)))
+            slot for slot in reserved if self.appliance.store.is_claimed(slot_key(job, slot_times.format_slot(slot)))
         }
         return reserved
 
@@ -166,8 +166,8 @@ def _build_entry(appliance: Appliance, job: Job, trigger: Trigger, missed: due.M
         job=job.name,
         kind=job.kind,
         trigger=trigger,
-        first=instants.format_slot(missed.first),
-        last=instants.format_slot(missed.last),
+        first=slot_times.format_slot(missed.first),
+        last=slot_times.format_slot(missed.last),
         count=missed.count,
         outcome=missed.outcome,
         summary=missed.reason,
@@ -202,16 +202,18 @@ def current_slot(appliance: Appliance, job: Job, now: datetime, *, is_manual: bo
         return None, "it has no schedule any more; remove its cron entry with: pi-appliance jobs install"
     if isinstance(job.schedule, AtBoot):
         return clock.boot_id(), ""
-    slot = instants.last_slot(job.schedule, now, zone, within=job.misfire_grace)
+    slot = slot_times.last_slot(job.schedule, now, zone, within=job.misfire_grace)
     if slot is not None:
-        return instants.format_slot(slot), ""
+        return slot_times.format_slot(slot), ""
     if is_manual:  # between two slots, it uses the next one
-        return instants.format_slot(next(instants.fire_times(job.schedule, now, zone))), ""
-    slot = instants.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _MAX_CRON_DELAY))
+        return slot_times.format_slot(next(slot_times.fire_times(job.schedule, now, zone))), ""
+    slot = slot_times.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _MAX_CRON_DELAY))
     if slot is None:
         return None, "its schedule has no slot now; update its cron entry with: pi-appliance jobs install"
     late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
-    return instants.format_slot(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
+    return slot_times.format_slot(
+        slot
+    ), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
 
 
 def require_slot(appliance: Appliance, job: Job, key: str) -> None:
@@ -224,8 +226,8 @@ def require_slot(appliance: Appliance, job: Job, key: str) -> None:
             just_before = clock.now()
             with contextlib.suppress(ValueError):  # not a slot, or a day like February 30
                 just_before = datetime.fromisoformat(key) - timedelta(microseconds=1)
-            nearest = instants.format_slot(
-                next(instants.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
+            nearest = slot_times.format_slot(
+                next(slot_times.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
             )
         case None if job.depends_on and is_dependency_key(job, key, appliance):
             nearest = key
@@ -282,10 +284,10 @@ def slot_statuses(
     known = appliance.store.slots.cursors().get(job.name)
     pause = appliance.store.slots.pauses().get(job.name)
     past = RunIndex()
-    for at in instants.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
-        name = instants.format_slot(at)
+    for at in slot_times.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
+        name = slot_times.format_slot(at)
         if not past.oldest or name < past.oldest:
-            past = load_run_index(appliance, job.name, instants.format_slot(at - _HISTORY_PART), name)
+            past = load_run_index(appliance, job.name, slot_times.format_slot(at - _HISTORY_PART), name)
         run = past.find(name)
         if run is None and (known is None or at <= known.since):
             return

@@ -13,7 +13,7 @@ from pi_appliance.config.schema import json_schema
 from pi_appliance.errors import ConfigError, InvalidOption, Refused
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.settings.completion import ConfigCompletionJson, complete, schema_at
 from pi_appliance.storage.model import iso_time
 

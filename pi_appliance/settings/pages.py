@@ -16,7 +16,7 @@ from pi_appliance.config.config_file import Change
 from pi_appliance.config.model import Config, PluginConfig, Radio, Retention, Updates, VolumePolicy
 from pi_appliance.config.schema import option_rows
 from pi_appliance.errors import ApplianceError, ConfigError
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.settings import api
 from pi_appliance.system.files import display_path
 from pi_appliance.web.pages import Pages

@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.jobs import api_editor, editor
 from pi_appliance.operations import Values
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import Trigger
 
 _SECRET_BYTES = 24

@@ -16,7 +16,7 @@ from pi_appliance import __version__
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.jobs.run_options import own_page
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import network
 from pi_appliance.system.machine import Sensors

@@ -19,7 +19,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.triggers import MQTT_PASSWORD, Mqtt
 from pi_appliance.errors import ApplianceError, Refused, Uncertain
 from pi_appliance.jobs.api import run_by_event
-from pi_appliance.scheduling.interface import RunningDaemon, Services
+from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock
 

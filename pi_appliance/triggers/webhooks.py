@@ -20,7 +20,7 @@ from pi_appliance.config import secrets
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Uncertain
 from pi_appliance.jobs.api import run_by_event
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import Trigger
 from pi_appliance.triggers.api import create_webhook
 from pi_appliance.web.pages import Pages

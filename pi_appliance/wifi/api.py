@@ -9,7 +9,7 @@ from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.errors import ApplianceError, InvalidOption
 from pi_appliance.operations import Values
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.system import network
 from pi_appliance.web.security import VISITOR
 from pi_appliance.wifi.hotspot import (

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.scheduling.interface import Services
+from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
 from pi_appliance.wifi import api, operations

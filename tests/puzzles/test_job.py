@@ -17,10 +17,10 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import Answer, SolveMode, Step, Table
 from pi_appliance.puzzles.board_report import BoardReport, render_precomputed
-from pi_appliance.puzzles.page import MAX_STEPS, Page, render_player
 from pi_appliance.puzzles.peg_solitaire import BOARDS, check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.puzzles.result_page import MAX_STEPS, Page, render_player
 from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 

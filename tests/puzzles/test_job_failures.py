@@ -16,9 +16,9 @@ from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, Step
 from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.boards import load_puzzle
-from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, WeightedProgress, run
+from pi_appliance.puzzles.result_page import Page
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.fakes.context import FakeContext
 from tests.puzzles.test_job import CutOff, peg, values

@@ -7,7 +7,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.model import Job
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.scheduler import Scheduler
 from pi_appliance.scheduling.slot_ledger import slot_statuses
@@ -112,8 +112,8 @@ class AccidentSimulation:
     def _check_lived(self, job: Job, started: set[tuple[str, str]]) -> None:
         assert job.schedule is not None
         for begin, end in self.trusted_periods[self.forgiven.get(job.name, 0) :]:
-            for slot in instants.fire_times(job.schedule, begin, ZONE):
+            for slot in slot_times.fire_times(job.schedule, begin, ZONE):
                 if slot > end - job.jitter:
                     break
-                due = instants.format_slot(slot)
+                due = slot_times.format_slot(slot)
                 assert (job.name, due) in started, f"{job.name} lost {due}, and lived from {begin} to {end}"

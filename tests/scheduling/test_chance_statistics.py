@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import Chance, is_selected, uniform_for_label, uniform_for_slot
 from tests.scheduling import chi_squared
 
@@ -53,7 +53,7 @@ def slots() -> list[datetime]:
 
 @cache
 def dues() -> list[str]:
-    return [instants.format_slot(at) for at in slots()]
+    return [slot_times.format_slot(at) for at in slots()]
 
 
 @cache

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.scheduling import explanation, instants
+from pi_appliance.scheduling import explanation, slot_times
 from pi_appliance.scheduling.schedule import Cron, Every
 from tests.scheduling.cron_expressions import expressions
 
@@ -86,7 +86,7 @@ def test_the_description_matches_the_slots(expression: str, where: tuple[str, da
     zone = ZoneInfo(where[0])
     for change in explanation.next_changes(zone, where[1]):
         said, size = explanation.find_effect(expression, change), abs(change.shift)
-        slots = instants.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
+        slots = slot_times.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
         runs_at_once = next(slots, None) == change.start
         if change.shift > timedelta(0):
             if said and said.consequence.startswith("it runs"):
@@ -101,7 +101,7 @@ def test_the_description_matches_the_slots(expression: str, where: tuple[str, da
 
 def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> int:
     count = 0
-    for slot in instants.fire_times(Cron((expression,)), first - timedelta(seconds=1), zone):
+    for slot in slot_times.fire_times(Cron((expression,)), first - timedelta(seconds=1), zone):
         if slot >= end:
             break
         count += 1
@@ -110,6 +110,6 @@ def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> i
 
 def test_zones_that_differ_in_summer_only_do_not_agree() -> None:
     zones = [ZoneInfo(name) for name in ("Europe/Berlin", "Europe/Paris", "Africa/Algiers")]
-    assert instants.have_same_offsets(zones[0], zones[1], NOW, NOW + timedelta(days=400))
-    assert not instants.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=400))
-    assert instants.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter
+    assert slot_times.have_same_offsets(zones[0], zones[1], NOW, NOW + timedelta(days=400))
+    assert not slot_times.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=400))
+    assert slot_times.have_same_offsets(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter

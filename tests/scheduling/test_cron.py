@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.scheduling import explanation, instants, schedule
+from pi_appliance.scheduling import explanation, schedule, slot_times
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -74,7 +74,7 @@ def hours(schedule: Cron, day: datetime) -> list[str]:
     """Return the local times at which `schedule` fires on `day`."""
     end = (day + timedelta(days=1)).astimezone(UTC)
     times = []
-    for slot in instants.fire_times(schedule, day - timedelta(seconds=1), BERLIN):
+    for slot in slot_times.fire_times(schedule, day - timedelta(seconds=1), BERLIN):
         if slot >= end:
             break
         times.append(slot.astimezone(BERLIN).strftime("%H:%M%z"))
@@ -101,7 +101,7 @@ def test_an_hourly_job_has_23_slots_in_spring_and_25_in_autumn():
 
 def test_several_expressions_give_each_instant_once_and_in_order():
     schedule = Cron(("0 6 * * *", "0 */6 * * *", "30 6 * * *"))
-    slots = instants.next_slots(schedule, datetime(2026, 1, 1, 5, tzinfo=UTC), ZoneInfo("UTC"), 4)
+    slots = slot_times.next_slots(schedule, datetime(2026, 1, 1, 5, tzinfo=UTC), ZoneInfo("UTC"), 4)
     assert [slot.strftime("%H:%M") for slot in slots] == ["06:00", "06:30", "12:00", "18:00"]
 
 
@@ -111,10 +111,10 @@ def test_several_expressions_give_each_instant_once_and_in_order():
 )
 def test_the_previous_slot_agrees_with_the_next_slots(expression, seconds):
     schedule, now = Cron((expression,)), datetime(2027, 3, 27, tzinfo=UTC) + timedelta(seconds=seconds)
-    last = instants.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
+    last = slot_times.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
     if last is not None:
         assert last <= now
-        assert next(instants.fire_times(schedule, last, BERLIN)) > now
+        assert next(slot_times.fire_times(schedule, last, BERLIN)) > now
 
 
 @pytest.mark.parametrize(
@@ -127,21 +127,21 @@ def test_the_previous_slot_agrees_with_the_next_slots(expression, seconds):
 )
 def test_a_grace_of_any_length_finds_the_last_slot_quickly(schedule, last):
     now = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
-    result = instants.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
+    result = slot_times.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
     assert result is not None
-    assert instants.format_slot(result) == last
+    assert slot_times.format_slot(result) == last
 
 
 def test_slots_end_with_the_calendar():
     schedule = Every(timedelta(days=2_000_000))
-    assert instants.next_slots(schedule, SPRING, BERLIN, 5) == [datetime(7445, 10, 25, tzinfo=UTC)]
-    assert instants.next_slots(Every(timedelta(days=999_999_999)), SPRING, BERLIN, 5) == []
+    assert slot_times.next_slots(schedule, SPRING, BERLIN, 5) == [datetime(7445, 10, 25, tzinfo=UTC)]
+    assert slot_times.next_slots(Every(timedelta(days=999_999_999)), SPRING, BERLIN, 5) == []
 
 
 @given(st.integers(1, 100_000), st.integers(0, 4 * 10**9))
 def test_intervals_do_not_drift(seconds, moment):
     now = datetime.fromtimestamp(moment, UTC)
-    first, second = instants.next_slots(Every(timedelta(seconds=seconds)), now, ZoneInfo("UTC"), 2)
+    first, second = slot_times.next_slots(Every(timedelta(seconds=seconds)), now, ZoneInfo("UTC"), 2)
     assert now < first <= now + timedelta(seconds=seconds)
     assert second - first == timedelta(seconds=seconds)
     assert first.timestamp() % seconds == 0

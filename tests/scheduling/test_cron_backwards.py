@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule
 from tests.scheduling.cron_expressions import expressions
 
@@ -28,29 +28,32 @@ schedules = st.one_of(
 def test_backwards_mirrors_forwards(schedule: Schedule, zone: str, moment: int, seconds: int) -> None:
     after, where = datetime.fromtimestamp(moment, UTC), ZoneInfo(zone)
     before = after + timedelta(seconds=seconds)
-    forwards = list(takewhile(lambda slot: slot <= before, islice(instants.fire_times(schedule, after, where), 7_000)))
+    forwards = list(
+        takewhile(lambda slot: slot <= before, islice(slot_times.fire_times(schedule, after, where), 7_000))
+    )
     assume(len(forwards) < 7_000)
-    backwards = list(takewhile(lambda slot: slot > after, instants.fire_times_before(schedule, before, where)))
+    backwards = list(takewhile(lambda slot: slot > after, slot_times.fire_times_before(schedule, before, where)))
     assert backwards == forwards[::-1]
     assert forwards == sorted(set(forwards))
 
 
 @given(schedules, st.sampled_from(ZONES), MOMENTS, st.integers(0, 999_999))
 def test_a_slot_at_this_moment_is_past(schedule: Schedule, zone: str, moment: int, bit: int) -> None:
-    slot = next(instants.fire_times(schedule, datetime.fromtimestamp(moment, UTC), ZoneInfo(zone)))
-    assert next(instants.fire_times_before(schedule, slot + timedelta(microseconds=bit), ZoneInfo(zone))) == slot
-    assert next(instants.fire_times_before(schedule, slot - timedelta(microseconds=1), ZoneInfo(zone))) < slot
-    assert next(instants.fire_times(schedule, slot + timedelta(microseconds=bit), ZoneInfo(zone))) > slot
+    slot = next(slot_times.fire_times(schedule, datetime.fromtimestamp(moment, UTC), ZoneInfo(zone)))
+    assert next(slot_times.fire_times_before(schedule, slot + timedelta(microseconds=bit), ZoneInfo(zone))) == slot
+    assert next(slot_times.fire_times_before(schedule, slot - timedelta(microseconds=1), ZoneInfo(zone))) < slot
+    assert next(slot_times.fire_times(schedule, slot + timedelta(microseconds=bit), ZoneInfo(zone))) > slot
 
 
 def test_slots_before_1970_are_not_listed() -> None:
     early = datetime(1970, 1, 3, 1, tzinfo=UTC)
     back = [
-        instants.format_slot(slot) for slot in instants.fire_times_before(Cron(("0 0 * * *",)), early, ZoneInfo("UTC"))
+        slot_times.format_slot(slot)
+        for slot in slot_times.fire_times_before(Cron(("0 0 * * *",)), early, ZoneInfo("UTC"))
     ]
     assert back == ["1970-01-03T00:00:00Z", "1970-01-02T00:00:00Z", "1970-01-01T00:00:00Z"]
-    assert list(instants.fire_times_before(Every(timedelta(days=2)), early, ZoneInfo("UTC"))) == [
+    assert list(slot_times.fire_times_before(Every(timedelta(days=2)), early, ZoneInfo("UTC"))) == [
         datetime(1970, 1, 3, tzinfo=UTC),
         datetime(1970, 1, 1, tzinfo=UTC),
     ]
-    assert list(instants.fire_times_before(AtBoot(), early, ZoneInfo("UTC"))) == []
+    assert list(slot_times.fire_times_before(AtBoot(), early, ZoneInfo("UTC"))) == []

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import Cron, parse_expression
 from tests.scheduling import debian_cron
 
@@ -67,7 +67,7 @@ def test_without_clock_changes_every_expression_matches_debian_cron() -> None:
         entry, ours = debian_cron.read(expression), parse_expression(expression)
         debians = list(islice(entry.times(first, first + timedelta(days=1500)), 40))
         after = first.replace(tzinfo=UTC) - timedelta(seconds=1)
-        result = instants.next_slots(Cron((ours,)), after, GREENWICH, len(debians))
+        result = slot_times.next_slots(Cron((ours,)), after, GREENWICH, len(debians))
         assert result == [local.replace(tzinfo=UTC) for local in debians], expression
 
 
@@ -112,7 +112,9 @@ def minutes_around(zone: ZoneInfo, change: datetime) -> debian_cron.Minutes:
 def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[datetime]:
     """Return the slots of `expression` within `minutes`."""
     end, slots = minutes[-1][0], []
-    for slot in instants.fire_times(Cron((parse_expression(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
+    for slot in slot_times.fire_times(
+        Cron((parse_expression(expression),)), minutes[0][0] - timedelta(seconds=1), zone
+    ):
         if slot > end:
             break
         slots.append(slot)
@@ -199,7 +201,7 @@ def test_accepted_random_text_means_the_same_to_cron() -> None:
         taken += 1
         local = first.replace(tzinfo=None)
         debians = list(islice(debian_cron.read(expression).times(local, local + timedelta(days=4000)), 10))
-        result = instants.next_slots(schedule, first - timedelta(seconds=1), GREENWICH, 10)
+        result = slot_times.next_slots(schedule, first - timedelta(seconds=1), GREENWICH, 10)
         assert [each.replace(tzinfo=None) for each in result] == debians, expression
     assert taken > 1_000
 

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.child_runs import RequestRunner
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.installation import Installation
@@ -175,7 +175,7 @@ def test_requests_that_are_too_old_or_without_a_job_are_dropped_and_reported(ins
 
 
 def skip(made: VirtualAppliance) -> str:
-    return instants.format_slot(made.appliance.skip_slot("wake", now=made.clock.wall).at)
+    return slot_times.format_slot(made.appliance.skip_slot("wake", now=made.clock.wall).at)
 
 
 def test_the_next_slot_is_skipped_and_recorded_and_the_one_after_it_used(installation):

@@ -22,7 +22,7 @@ from pi_appliance.maintenance.releases import Installation
 from pi_appliance.maintenance.update_checker import UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
-from pi_appliance.scheduling.interface import LogEntry
+from pi_appliance.scheduling.daemon_interface import LogEntry
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.systemd import PowerAction
 from pi_appliance.triggers.service import TriggerService

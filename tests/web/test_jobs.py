@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.scheduling import due as plan
-from pi_appliance.scheduling import instants
+from pi_appliance.scheduling import slot_times
 from pi_appliance.storage.history import AccountedSlots
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
@@ -187,19 +187,19 @@ def account_for_a_week(served_appliance: ServedAppliance) -> None:
     daily = appliance.job("daily")
     zone, store = appliance.config.zone_of(daily), appliance.store
     assert daily.schedule
-    back = instants.fire_times_before(daily.schedule, now, zone)
+    back = slot_times.fire_times_before(daily.schedule, now, zone)
     week = [next(back) for _ in range(7)]
     store.slots.start_cursor("daily", plan.dump_schedule(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
 
     def nothing(first: int, last: int, outcome: Outcome, why: str) -> None:
         what = AccountedSlots(
-            job="daily", kind="command", trigger=Trigger.DAEMON, first=instants.format_slot(week[first]),
-            last=instants.format_slot(week[last]), count=first - last + 1, outcome=outcome, summary=why,
+            job="daily", kind="command", trigger=Trigger.DAEMON, first=slot_times.format_slot(week[first]),
+            last=slot_times.format_slot(week[last]), count=first - last + 1, outcome=outcome, summary=why,
         )  # fmt: skip
         store.slots.record_unused([what], now=now, until=week[last])
 
     def ran(place: int, outcome: Outcome, summary: str) -> None:
-        due = instants.format_slot(week[place])
+        due = slot_times.format_slot(week[place])
         run, _ = store.start_run(job="daily", kind="command", trigger=Trigger.DAEMON, due=due, now=week[place])
         store.finish_run(run, outcome, summary, now=week[place], attempts=1)
 

@@ -21,7 +21,7 @@ from pi_appliance.music.alarms.music_job import action_of
 from pi_appliance.music.alarms.music_session import Checkpoint, Phase
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text
-from pi_appliance.scheduling import instants, schedule
+from pi_appliance.scheduling import schedule, slot_times
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.storage import model
@@ -277,7 +277,7 @@ def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRe
     time. A repeated request for the same time changes nothing.
     """
     job = get_job(appliance, name, ALARM)
-    due = next(instants.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
+    due = next(slot_times.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
     same = [request for request in appliance.store.requests.pending(name) if request.run_at == due]
     return same[0] if same else request_run(appliance, job, due, {}, now=now)
 

@@ -16,6 +16,7 @@ from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.reports import latest_report
 from pi_appliance.json_schema import Instant
 from pi_appliance.posting import lint
+from pi_appliance.posting.forecast import MonthSpendJson, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.line_file import LineFile, replace_line
 from pi_appliance.posting.lines import (
     PostLine,
@@ -36,7 +37,6 @@ from pi_appliance.posting.model import (
     PostState,
     record_json,
 )
-from pi_appliance.posting.preview import MonthSpendJson, PostPreview, UpcomingPost, month_json, month_spends
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND, attach_report, require_tweet_job
 from pi_appliance.scheduling.appliance import Appliance

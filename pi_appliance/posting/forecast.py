@@ -24,7 +24,7 @@ from pi_appliance.posting.tweet_job import (
     read_lines,
     require_tweet_job,
 )
-from pi_appliance.scheduling import instants, schedule
+from pi_appliance.scheduling import schedule, slot_times
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.system.machine import Sensors
@@ -113,7 +113,7 @@ class PostPreview:
         if self._job.schedule is None:
             return 0.0
         zone, end = self._appliance.config.zone_of(self._job), self._now + _YEAR
-        year = takewhile(lambda at: at < end, instants.fire_times(self._job.schedule, self._now, zone))
+        year = takewhile(lambda at: at < end, slot_times.fire_times(self._job.schedule, self._now, zone))
         slots = list(islice(year, _MAX_SLOTS))
         return len(slots) / 12 if len(slots) < _MAX_SLOTS else (_MAX_SLOTS - 1) * (_MONTH / (slots[-1] - slots[0]))
 
@@ -125,7 +125,9 @@ class PostPreview:
         if not drafts:
             return UpcomingPost(slot, "nothing: no line can be posted; see: pi-appliance tweets check")
         fingerprints = [line_fingerprint(each.line) for each in drafts]
-        draw = schedule.uniform_for_label(self._appliance.secret, self._job.name, instants.format_slot(slot.at), "line")
+        draw = schedule.uniform_for_label(
+            self._appliance.secret, self._job.name, slot_times.format_slot(slot.at), "line"
+        )
         index = pick_line(fingerprints, self._used, self._options.order, draw)
         if index is None:
             return UpcomingPost(slot, "nothing: every line was posted")

@@ -1,4 +1,4 @@
-"""The instants of a schedule, with the daylight saving rules of Debian's cron.
+"""The times of the slots of a schedule, with the daylight saving rules of Debian's cron.
 
 Cron follows the local time. An entry that names its minute and hour is *fixed*. When the clock
 goes forward, it runs at the change for the skipped times. When the clock goes back, it does not run
@@ -75,7 +75,7 @@ def have_same_offsets(one: ZoneInfo, other: ZoneInfo, first: datetime, end: date
 
 
 def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of `schedule` in `zone` after `after`, in order. `AtBoot` has none.
+    """Yield the times of `schedule` in `zone` after `after`, in order. `AtBoot` has none.
 
     They are in UTC: Python compares two times of one zone by the clock, which shows an hour twice
     in autumn.
@@ -90,7 +90,7 @@ def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[
 
 
 def fire_times_before(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of `fire_times` that are not after `before`, the newest first, to 1970."""
+    """Yield the times of `fire_times` that are not after `before`, the newest first, to 1970."""
     last = _whole_seconds(before)
     if isinstance(schedule, Cron):
         times = (_times_backward(each, last, zone) for each in schedule.expressions)
