@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from tests.vm.container import do, install_missing, new_root
@@ -136,8 +137,17 @@ class Emulator:
 
     def restart(self) -> None:
         """Restart it as a person does, from inside."""
+        start, before = time.monotonic(), self._boot_id()
         self.run("systemctl", "reboot")
+        while True:  # the shell of before answers until systemd ends it; then nobody does
+            with suppress(TimeoutError):
+                if self._boot_id() != before:
+                    break
+            assert time.monotonic() - start < _BOOT_TIMEOUT, self.console
         self.wait_for_systemd()
+
+    def _boot_id(self) -> str:
+        return self.run("cat", "/proc/sys/kernel/random/boot_id", limit=20)[1].split()[-1]
 
     def page_answers(self) -> bool:
         """Return whether the page of the appliance in it answers."""
