@@ -377,11 +377,13 @@ class Operation:
 
 def to_json(value: Any) -> Any:
     """Return `value` with the object of its fields in place of each data class in it."""
-    if is_dataclass(value):
-        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    if value is None or isinstance(value, (str, int, float)):  # first, because a long list has mostly these
+        return value
     if isinstance(value, dict):
         return {name: to_json(each) for name, each in value.items()}
-    return [to_json(each) for each in value] if isinstance(value, list | tuple) else value
+    if is_dataclass(value):
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    return [to_json(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def load_function(reference: str) -> Callable[..., Any]:
