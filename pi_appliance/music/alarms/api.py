@@ -9,6 +9,7 @@ from typing import Annotated, TypedDict
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs import editor as job_editor
+from pi_appliance.jobs.run_options import request_run
 from pi_appliance.json_schema import Instant
 from pi_appliance.music.alarms import editor, service
 from pi_appliance.music.alarms.service import AlarmJson, SleepTimerJson
@@ -165,11 +166,12 @@ async def announce(services: MusicServices, values: Values) -> AnnouncementJson:
         Uncertain: It may have been heard.
     """
     sound, hub = {name: value for name, value in values.items() if name != "wait"}, services.daemon.hub
-    service.announcement_arguments(services.appliance, **sound)
+    job, arguments = service.announcement_arguments(services.appliance, **sound)
     await hub.player()
     if hub.uses_fallback:
         raise Unavailable(f"{hub.error}, which cannot announce")
-    request = service.announce(services.appliance, now=services.now(), **sound)
+    now = services.now()
+    request = request_run(services.appliance, job, now, arguments, now=now)
     services.daemon.start_request(request)
     run = await _wait_for_end(services, request, values["wait"])
     if run is not None and run.outcome is model.Outcome.UNCERTAIN:

@@ -3,7 +3,7 @@
 After a change, wake the daemon; it starts requests with `MusicDaemon.start_request`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -148,11 +148,6 @@ def _require_jobs(appliance: Appliance, action: str) -> list[Job]:
         file = appliance.config.path.name
         raise Refused(f"no music job has action: {action}; add to {file}, under jobs:  {EXAMPLE_JOBS[action]}")
     return jobs
-
-
-def validate_arguments(appliance: Appliance, job: Job, arguments: Mapping[str, object]) -> None:
-    """Raise `InvalidOption` unless `job` takes `arguments`."""
-    loader.override_options(appliance.config, job, arguments)
 
 
 def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
@@ -450,7 +445,7 @@ def set_sleep_timer(
         arguments = {}
     if fade is not None:
         arguments["fade"] = fade
-    validate_arguments(appliance, job, arguments)
+    loader.override_options(appliance.config, job, arguments)  # raises InvalidOption
     _end_sleep_timers(appliance)
     return request_run(appliance, job, now, arguments, now=now)
 
@@ -502,9 +497,14 @@ def sleep_values(timer: SleepTimer | None) -> SleepTimerJson:
 
 
 def announcement_arguments(
-    appliance: Appliance, *, text: str | None, source: str | None, volume: int | None
+    appliance: Appliance, *, text: str | None = None, source: str | None = None, volume: int | None = None
 ) -> tuple[Job, dict[str, object]]:
-    """Return the job that announces, and the options of its run. Raises as `announce`."""
+    """Return the job that speaks `text` or plays `source`, and the options of its run.
+
+    Raises:
+        Refused: No job announces.
+        InvalidOption: The arguments are not valid.
+    """
     job = manual_job(appliance, ANNOUNCE)
     arguments: dict[str, object] = {"text": text, "source": source}
     if text is None and source is None:
@@ -514,23 +514,5 @@ def announcement_arguments(
     options: Any = job.options
     if not (text or source or options.text or options.source):
         raise InvalidOption("nothing to announce; give a text or a source")
-    validate_arguments(appliance, job, arguments)
+    loader.override_options(appliance.config, job, arguments)  # raises InvalidOption
     return job, arguments
-
-
-def announce(
-    appliance: Appliance,
-    *,
-    now: datetime,
-    text: str | None = None,
-    source: str | None = None,
-    volume: int | None = None,
-) -> RunRequest:
-    """Speak `text` or play `source` over the music.
-
-    Raises:
-        Refused: No job announces.
-        InvalidOption: The arguments are not valid.
-    """
-    job, arguments = announcement_arguments(appliance, text=text, source=source, volume=volume)
-    return request_run(appliance, job, now, arguments, now=now)

@@ -9,10 +9,12 @@ import pytest
 from pi_appliance.config import loader
 from pi_appliance.config.units import Names
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
+from pi_appliance.jobs.run_options import request_run
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.music_job import Action, Options
 from pi_appliance.music.alarms.music_session import Checkpoint, Phase, dump
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.queues import RunRequest
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
 from tests.installation import Installation
@@ -54,11 +56,16 @@ def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds:
     home.store.requests.save_checkpoint(job, dump(options, session), now=clock.now())
 
 
+def announce(home: Appliance, **sound: Any) -> RunRequest:
+    job, arguments = service.announcement_arguments(home, **sound)
+    return request_run(home, job, FRIDAY, arguments, now=FRIDAY)
+
+
 def test_a_stuck_button_requests_at_most_twenty_runs(home):
     for _ in range(20):
-        service.announce(home, now=FRIDAY, text="dinner")
+        announce(home, text="dinner")
     with pytest.raises(Refused, match="20 runs of announce are requested already"):
-        service.announce(home, now=FRIDAY, text="dinner")
+        announce(home, text="dinner")
     assert len(home.store.requests.pending("announce")) == 20
 
 
@@ -213,7 +220,7 @@ def test_a_null_key_is_removed(home):
 
 
 def test_an_announcement_is_stored_with_its_text(home):
-    ask = service.announce(home, now=FRIDAY, text="dinner", volume=50)
+    ask = announce(home, text="dinner", volume=50)
     assert (ask.job, ask.immediate, ask.arguments) == (
         "announce",
         True,
@@ -221,7 +228,7 @@ def test_an_announcement_is_stored_with_its_text(home):
     )
     for given in ({}, {"text": "a", "source": "b"}, {"text": "a", "volume": 101}):
         with pytest.raises(InvalidOption):
-            service.announce(home, now=FRIDAY, **given)
+            announce(home, **given)
     assert len(home.store.requests.pending()) == 1
 
 
@@ -231,7 +238,7 @@ def test_without_such_a_job_the_needed_configuration_is_shown(installation):
         assert service.alarms(home, FRIDAY) == []
         for ask, write in (
             (lambda: service.set_sleep_timer(home, now=FRIDAY), "sleep: {kind: music, with: {action: sleep}}"),
-            (lambda: service.announce(home, now=FRIDAY, text="a"), "announce: {kind: music, with: {action: announce}}"),
+            (lambda: announce(home, text="a"), "announce: {kind: music, with: {action: announce}}"),
             (lambda: service.ring_at(home, "wake", "7:00", now=FRIDAY), "wake: {kind: music, schedule: "),
         ):
             with pytest.raises(Refused) as error:
