@@ -1,9 +1,18 @@
-"""What the kind of a job says about its runs and its page.
+"""The optional parts of a job kind, and those about the options of one run.
 
-Data of a kind, next to `Options` and `run`; each part may be missing:
+Every kind has `Options` and `run(options, context) -> Result`, or `program` and `result` as in
+`jobs/command_job.py`. Each of the other parts may be missing:
 
-| name | what it is |
+| name | meaning |
 | --- | --- |
+| `Context` | the class of the context that `run` gets, in place of `jobs.context.JobContext` |
+| `TIMEOUT` | the time limit of a job that names none |
+| `URGENT` | a run does not wait for other runs to end |
+| `RESUMABLE` | a later run can finish the work of an interrupted one |
+| `SHOWS_OUTPUT` | the summary of a failed run ends with the last line of its output |
+| `preempts(job)` | whether a run asks the active music runs to make room |
+| `has_pending_work(store, job, now=)` | whether a run that only resumes is due |
+| `prune(store, max_age, now=)` | deletes old data of the kind |
 | `run_options(options)` | the keys under `with:` that may differ for one run |
 | `missing_for_run(options)` | what a run of a job with these options would lack, '' for nothing |
 | `plan(options, config, job, progress)` | what a run would do: `rows()`, `to_json()`, `refused` |
