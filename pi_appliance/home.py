@@ -26,7 +26,7 @@ from pi_appliance.jobs.run_options import own_page
 from pi_appliance.jobs.serializers import JobJson
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
-from pi_appliance.music.api_covers import Covers
+from pi_appliance.music.covers import Covers
 from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem

@@ -121,7 +121,7 @@ def test_the_puzzle_library_imports_only_itself() -> None:
 
 
 LIBRARIES = {
-    "PIL": {"music.api_covers", "puzzles.picture", "puzzles.raster"},
+    "PIL": {"music.covers", "puzzles.picture", "puzzles.raster"},
     "aiomqtt": {"triggers.mqtt"},
     "apprise": {"notify.notifiers.apprise"},
     "cattrs": {"config.binding"},

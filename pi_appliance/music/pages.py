@@ -13,7 +13,7 @@ from starlette.routing import Route
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
-from pi_appliance.music.api_covers import Covers
+from pi_appliance.music.covers import Covers
 from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track, is_stream
 from pi_appliance.music.mpd.player import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.api_covers import make_thumbnail
+from pi_appliance.music.covers import make_thumbnail
 from pi_appliance.music.model import CoverArt
 from tests.web.served_appliance import Response, ServedAppliance
 
