@@ -251,7 +251,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/slots/simulation",
         summary="List the slots of any period, past or future, with their results. Nothing is run.",
         details="Times are those of the time zone of each job. Clock changes are shown between the slots.",
-        handler=f"{_API}:simulate_slots",
+        handler="pi_appliance.jobs.api_simulation:simulate_slots",
         arguments=(
             array(text("job", "only these jobs", 100, positional=True, example="daily"), 1000),
             date("from", "the first time or day", required=True, example="2027-03-28"),

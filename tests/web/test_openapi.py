@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from pi_appliance.app import operations
-from pi_appliance.music.covers import Covers
 from pi_appliance.music.api_events import PlayerEvents
+from pi_appliance.music.covers import Covers
 from pi_appliance.music.model import CoverArt
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.puzzles.puzzle_job import Options, run
