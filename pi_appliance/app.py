@@ -38,7 +38,8 @@ from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.maintenance.pages import BackupPages, SystemPages
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api_events import PlayerEvents
-from pi_appliance.music.covers import Covers, cover_operation
+from pi_appliance.music.api_library import cover_operation
+from pi_appliance.music.covers import Covers
 from pi_appliance.music.pages import MusicPages
 from pi_appliance.music.player_hub import MusicDaemon, MusicServices
 from pi_appliance.operations import Operation, all_operations

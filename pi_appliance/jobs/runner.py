@@ -16,7 +16,7 @@ from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.jobs import notifications
+from pi_appliance.jobs import pings
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
@@ -158,7 +158,7 @@ def deliver_notifications(appliance: Appliance) -> None:
         if Outbox(appliance.store).is_due(clock.now()):
             with process.StopSignal().catch_signals() as stop:
                 process.run_child(
-                    notifications.worker_command(appliance.config.path, appliance.config.state_dir),
+                    pings.worker_command(appliance.config.path, appliance.config.state_dir),
                     stop=stop,
                     seconds=_DELIVERY_TIMEOUT,
                     on_output=output.extend,
@@ -283,7 +283,7 @@ def _execute_run(
         if result is not None:
             return _record(appliance, spec, number, now, result, lock)
         assert lock is not None
-        start_ping = notifications.StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
+        start_ping = pings.StartPing(appliance, job.healthchecks_url, number) if job.healthchecks_url else None
         lock.slot = spec.due
         lock.write_status(number, None, "starting")
         _preempt_others(appliance, job, number, spec.target)

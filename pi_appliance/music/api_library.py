@@ -8,9 +8,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, TypedDict
 
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, suggest
 from pi_appliance.music import model
 from pi_appliance.music.api import check_address, find_track, player_command, player_of, track_at, visible_music
+from pi_appliance.music.covers import SIZES, Covers
 from pi_appliance.music.model import (
     AddResult,
     Entry,
@@ -29,13 +34,15 @@ from pi_appliance.music.model import (
     extended,
     page_values,
 )
+from pi_appliance.music.operations import URI
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import MusicJson, MusicServices
 from pi_appliance.music.stations import Stations, resolve_source
 from pi_appliance.music.usb.drives import UsbDrive, count_tracks
 from pi_appliance.music.usb.mounts import UsbNotConfigured
-from pi_appliance.operations import Values
+from pi_appliance.operations import Argument, Operation, Role, Values
 from pi_appliance.system.http import is_web_address
+from pi_appliance.web.params import Call
 
 _TAGS = ("artist", "album", "genre", "search")
 _STEP = 500  # tracks requested at a time
@@ -414,3 +421,59 @@ async def _with_tracks(services: MusicServices, drive: UsbDrive) -> UsbDrive:
             tracks = await count_tracks(await services.daemon.hub.player(), drive.uri)
             return dataclasses.replace(drive, tracks=tracks)
     return drive
+
+
+# Covers
+
+
+_MAX_AGE = 86_400  # seconds that a phone keeps a cover without asking again
+
+
+def _parse_size(value: object) -> int:
+    if str(value) not in {str(size) for size in SIZES}:
+        raise ValueError
+    return int(str(value))
+
+
+_SIZE = Argument(
+    name="size",
+    help="the maximum width and height in pixels; without it, the original size",
+    expected=f"one of {', '.join(map(str, SIZES))}",
+    parse=_parse_size,
+    schema={"type": "integer", "enum": list(SIZES)},
+    example=256,
+)
+
+
+def cover_operation(covers: Covers) -> Operation:
+    """Return the operation that sends a cover of `covers`."""
+
+    async def answer(call: Call) -> Response:
+        """Return the cover, or 304 if the phone has it."""
+        cover = await covers.find(call.arguments["uri"], call.arguments["size"] or 0)
+        if cover is None:
+            raise HTTPException(404, "there is no picture of that track", {"Cache-Control": "private, max-age=300"})
+        headers = {
+            "ETag": f'"{cover.tag}"',
+            "Cache-Control": f"private, max-age={_MAX_AGE}",
+            # Whatever the file holds, the browser must not run it or load anything for it.
+            "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
+        }
+        if _is_cached(call.request, cover.tag):
+            return Response(status_code=304, headers=headers)
+        return Response(cover.data, headers=headers, media_type=cover.mime)
+
+    return Operation(
+        method="GET",
+        path="/player/art",
+        role=Role.LISTEN,
+        summary="Return the cover of a track with an ETag; 404 if there is none.",
+        handler=answer,
+        arguments=(URI, _SIZE),
+        media="image/*",
+    )
+
+
+def _is_cached(request: Request, tag: str) -> bool:
+    tags = request.headers.get("if-none-match", "")
+    return tags.strip() == "*" or f'"{tag}"' in [each.strip().removeprefix("W/") for each in tags.split(",")]

@@ -27,7 +27,7 @@ from pi_appliance.config.loader import load_config, load_usable, local_zone, rea
 from pi_appliance.config.model import Config, Event, Message, NotifierConfig, OutboxMessage, PluginConfig
 from pi_appliance.config.secrets import secret_names, secret_names_in
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, UnknownName
-from pi_appliance.jobs import notifications
+from pi_appliance.jobs import pings
 from pi_appliance.notify import messages
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup import open_history
@@ -256,9 +256,9 @@ class DeliveryBatch:
 
     def _send_ping(self, address: str, ping: OutboxMessage) -> None:
         body, suffix = messages.ping_text(self._job_event(ping)), _PING_SUFFIXES[ping.event]
-        ping_id = notifications.ping_id(self._run_secret, ping.run)
+        ping_id = pings.ping_id(self._run_secret, ping.run)
         with files.time_limit(SEND_TIMEOUT):
-            notifications.ping(address, suffix, body, secrets=self._secrets, ping_id=ping_id, seconds=_PING_TIMEOUT)
+            pings.ping(address, suffix, body, secrets=self._secrets, ping_id=ping_id, seconds=_PING_TIMEOUT)
 
     def _attempt(self, queued: Sequence[OutboxMessage], send: Callable[[], None]) -> ApplianceError | None:
         """Call `send`, record the result for the messages `queued`, and return the error.
@@ -388,7 +388,7 @@ class OutboxDispatcher:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._argv, self._outbox, self._now, self._monotonic = (
-            notifications.worker_command(config, state),
+            pings.worker_command(config, state),
             outbox,
             now,
             monotonic,

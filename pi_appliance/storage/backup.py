@@ -1,4 +1,4 @@
-"""Open the database; replace a damaged one by the newest backup.
+"""Open the database, back it up daily, and replace a damaged one by the newest backup.
 
 The damaged file is kept under another name. Runs since the backup are unknown, so no slot up to now
 is used again. The process may be killed at any moment. Then either the damaged file is still in its

@@ -1,4 +1,4 @@
-"""Run requests, signals to active runs, checkpoints of unfinished jobs, and slots to skip.
+"""The outbox of notifications, run requests, signals to active runs, checkpoints, slots to skip.
 
 The transaction that begins a run (`Store.start_run`) consumes its request: only one run gets it.
 """

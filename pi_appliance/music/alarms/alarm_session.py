@@ -16,11 +16,10 @@ from pi_appliance.music.alarms.music_session import (
     Checkpoint,
     MusicSession,
     Phase,
-    PlaybackMonitor,
-    PlaybackStatus,
     format_seconds,
     modes_of,
 )
+from pi_appliance.music.alarms.playback_monitor import PlaybackMonitor, PlaybackStatus
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player

@@ -20,14 +20,8 @@ from pi_appliance.errors import ConfigError
 from pi_appliance.music.alarms import music_session as _music_session
 from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.fade import Fade, amplitude, decibels
-from pi_appliance.music.alarms.music_session import (
-    Checkpoint,
-    Phase,
-    PlaybackMonitor,
-    PlaybackPosition,
-    PlaybackStatus,
-    QueueModes,
-)
+from pi_appliance.music.alarms.music_session import Checkpoint, Phase, PlaybackPosition, QueueModes
+from pi_appliance.music.alarms.playback_monitor import PlaybackMonitor, PlaybackStatus
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, Track
 from pi_appliance.scheduling import schedule
