@@ -36,7 +36,7 @@ from pi_appliance.jobs.reports import ReportSet, report_set
 from pi_appliance.scheduling.schedule import uniform_for_label
 from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.model import RESUME, Trigger, run_variables
+from pi_appliance.storage.model import RESUME, Trigger, read_slot, run_variables
 from pi_appliance.system import clock, files, limits, supervisor
 from pi_appliance.system.machine import Sensors
 
@@ -233,11 +233,6 @@ class JobContext:
                 self._signal_version = version
                 return signal
         return ""
-
-
-def read_slot(scheduled_for: str | None) -> datetime | None:
-    """Return the instant of a slot; None for a manual run and for a run request."""
-    return datetime.fromisoformat(scheduled_for) if scheduled_for and scheduled_for[0].isdigit() else None
 
 
 def main(argv: list[str]) -> None:

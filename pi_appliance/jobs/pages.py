@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, UnknownName
-from pi_appliance.jobs import api, report_index, run_options, text
+from pi_appliance.jobs import api, run_options, text
 from pi_appliance.jobs import reports as report_files
 from pi_appliance.jobs.operations import RUN
 from pi_appliance.jobs.serializers import BAD_OUTCOMES, failed_run, next_selected_slot
@@ -312,7 +312,7 @@ class JobPages:
             raise UnknownName("job", job, tuple(appliance.config.jobs))
         zone = appliance.config.zone_of(entry) if entry else appliance.config.time_zone
         runs = appliance.store.history(job=job, limit=_MAX_INDEX_RUNS)
-        years = report_index.list_years(sets, runs, zone)
+        years = report_files.list_years(sets, runs, zone)
         newest = years[0] if years else self._services.now().astimezone(zone).year
         asked = query_number(request, "year")
         year = newest if asked is None else asked
@@ -324,7 +324,7 @@ class JobPages:
             year=year,
             years=[(f"{address}?year={each}", str(each)) for each in years],
             current=f"{address}?year={year}",
-            months=await asyncio.to_thread(report_index.list_months, folder, sets, runs, year, zone),
+            months=await asyncio.to_thread(report_files.list_months, folder, sets, runs, year, zone),
         )
 
     async def report(self, request: Request) -> Response:

@@ -20,7 +20,7 @@ from pi_appliance.config.model import Config, Issues, Job
 from pi_appliance.config.units import Limits, Size, format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import cluster_client
-from pi_appliance.jobs.context import JobContext, read_slot
+from pi_appliance.jobs.context import JobContext
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.board_report import (
     DEFAULT_MAX_SOLUTIONS,
@@ -39,7 +39,7 @@ from pi_appliance.puzzles.rendering import format_details, format_elapsed, rende
 from pi_appliance.puzzles.result_page import Page
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.puzzles.runtime.local import Estimate, MemoryBudget
-from pi_appliance.storage.model import Picture, Result
+from pi_appliance.storage.model import Picture, Result, read_slot
 
 
 class PuzzleContext(JobContext):

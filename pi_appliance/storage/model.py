@@ -124,6 +124,11 @@ def iso_time(when: datetime | None) -> str | None:
     return None if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def read_slot(scheduled_for: str | None) -> datetime | None:
+    """Return the instant of a slot; None for a manual run and for a run request."""
+    return datetime.fromisoformat(scheduled_for) if scheduled_for and scheduled_for[0].isdigit() else None
+
+
 class RunJson(TypedDict):
     """A run as a JSON object."""
 

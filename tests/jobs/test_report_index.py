@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.jobs.report_index import IndexEntry, list_months, list_years
+from pi_appliance.jobs.reports import IndexEntry, list_months, list_years
 from pi_appliance.storage.model import Outcome, Run, Trigger
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -1,4 +1,4 @@
-"""The fade of an alarm or a sleep timer: even to the ear, and told from changes by the user."""
+"""The fade of an alarm or a sleep timer: linear in decibels; a change by the user ends it."""
 
 import math
 from collections.abc import Callable
