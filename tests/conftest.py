@@ -35,7 +35,7 @@ LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills
 # Files whose tests change the crontab, the users or the mounts of the machine, or emulate one; one worker runs them.
 MACHINE = re.compile(r"/(usb/|vm/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
 SHARED = re.compile(
-    r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|stations/test_cli|alarms/test_pages|test_chance_statistics"
+    r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|alarms/test_pages|test_chance_statistics"
     r"|test_architecture|/rubiks_cube/|/test_(api_walls|daily|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
 )  # files whose tests share one browser, one MPD, one list of draws, one parsed package, the tables of the cube, ...
 

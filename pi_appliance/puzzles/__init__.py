@@ -3,6 +3,7 @@
 A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +23,7 @@ __all__ = [
 kernels.prefer_compiled()
 
 _MAX_NUMBER_DIGITS = 20
+_THOUSANDS = re.compile(r"\d{1,3}((,\d{3})+|(_\d{3})+)", re.ASCII)  # 1,000 but not 1,2
 
 Board = TypeVar("Board")
 Solution = TypeVar("Solution")
@@ -242,7 +244,7 @@ def check_rules(
 
 def parse_number(rule: str, text: str, least: int = 0, most: int | None = None) -> int:
     """Return the value of a rule, such as "30" or "1,000". Raises InvalidOption."""
-    digits = text.strip().replace(",", "").replace("_", "")
+    digits = re.sub("[,_]", "", text.strip()) if _THOUSANDS.fullmatch(text.strip()) else text.strip()
     if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_NUMBER_DIGITS:
         number = int(digits)
         if least <= number <= (number if most is None else most):

@@ -41,8 +41,6 @@ async def announce(options: Options, context: MusicContext, player: Player, chec
         Refused: The player or this machine cannot announce it.
         Unavailable: The player cannot be reached.
     """
-    if options.text is None and options.source is None:
-        raise Refused('nothing to announce; run: pi-appliance music announce "dinner is ready"')
     now = context.timestamp()
     new = Checkpoint(phase=Phase.ANNOUNCING, phase_started=now, session_started=now)
     session = AnnouncementSession(options, context, player, checkpoint or new)

@@ -16,7 +16,7 @@ from pi_appliance.config import secrets
 from pi_appliance.config.model import Job
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import Limits, Names
-from pi_appliance.errors import Unavailable, UnknownName
+from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.music import model, stations
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy, max_volume
@@ -332,6 +332,8 @@ async def _run(options: Options, context: MusicContext) -> Result:
             context.clear_checkpoint()
             return Result("the checkpoint of another release was deleted")
         options, checkpoint = loaded
+    if checkpoint is None and options.action is Action.ANNOUNCE and not (options.text or options.source):
+        raise Refused('nothing to announce; run: pi-appliance music announce "dinner is ready"')
     player = context.player()
     try:
         return await actions[options.action](options, context, player, checkpoint)

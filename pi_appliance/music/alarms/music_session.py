@@ -134,9 +134,15 @@ def _from_json(kind: Any, value: Any) -> Any:
     if kind is timedelta:
         return timedelta(seconds=value)
     if isinstance(kind, type) and is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise TypeError(f"{value!r} is not an object")
         hints = get_type_hints(kind)
         return kind(**{name: _from_json(hints[name], each) for name, each in value.items()})
-    return kind(value) if issubclass(kind, StrEnum | Names) else value
+    if issubclass(kind, StrEnum | Names):
+        return kind(value)
+    if not isinstance(value, (int, float) if kind is float else kind):
+        raise TypeError(f"{value!r} is not a {kind.__name__}")
+    return value
 
 
 def _parse_timestamp(data: Mapping[str, Any]) -> Timestamp:

@@ -3,6 +3,7 @@
 After a change, wake the daemon; it starts requests with `MusicDaemon.start_request`.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -163,7 +164,9 @@ def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
     session = loaded[1]
     if session.phase == Phase.FADING_OUT:
         ending = ending or (SNOOZE if session.snoozes else STOP)
-    ends_at = _phase_end(session, appliance, job)
+    ends_at = None
+    with contextlib.suppress(ValueError):  # another release wrote `until` in another form
+        ends_at = _phase_end(session, appliance, job)
     return ActiveSession(job=job.name, phase=session.phase, ends_at=ends_at, run=run, ending=ending)
 
 

@@ -109,7 +109,7 @@ def check(board: Board, line: Sequence[Ship]) -> Validation:
 
 def _check_marks(board: Board, line: Sequence[Ship]) -> Iterator[str]:
     for ship in line:
-        marks = {board.rows[y][x]: Square(x, y) for x, y in ship.squares}
+        marks = {board.rows[y][x]: Square(x, y) for x, y in reversed(ship.squares)}
         if MISS in marks:
             yield f"{ship}: {marks[MISS]} is a miss"
         if SUNK in marks and len(marks) > 1:

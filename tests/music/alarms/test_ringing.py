@@ -330,8 +330,11 @@ def test_an_old_interrupted_alarm_stays_silent_and_the_volume_is_restored(runner
     assert (runner.player.now.volume, runner.player.now.playback, runner.held) == (60, PlaybackState.STOPPED, None)
 
 
-def test_a_checkpoint_of_another_release_is_dropped(runner):
-    runner.held = '{"session": 1}'
+@pytest.mark.parametrize(
+    "text", ['{"session": 1}', '{"with": null, "session": {}}', '{"with": {"play": 1}, "session": {}}']
+)
+def test_a_checkpoint_of_another_release_is_dropped(runner, text):
+    runner.held = text
     assert "deleted" in runner.go_on().summary
     assert runner.held is None
 

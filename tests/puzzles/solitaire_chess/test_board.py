@@ -113,9 +113,10 @@ def test_rules_are_described_and_invalid_ones_rejected() -> None:
         chess.with_rules(SMALL, {"pawn": "up"})
     with pytest.raises(UnknownName, match="no value of pawns is called 'sideways'; known: both, down, up"):
         chess.with_rules(SMALL, {"pawns": "sideways"})
-    for wrong in ({"captures-each": "99"}, {"pieces": "many"}, {"size": "9x9"}, {"size": "large"}):
-        with pytest.raises(InvalidOption, match=next(iter(wrong))):
-            chess.with_rules(SMALL, wrong)
+    wrong = [("captures-each", "99"), ("captures-each", "1,2"), ("pieces", "many"), ("size", "9x9"), ("size", "large")]
+    for rule, text in wrong:
+        with pytest.raises(InvalidOption, match=rule):
+            chess.with_rules(SMALL, {rule: text})
 
 
 def test_an_invalid_board_is_rejected() -> None:
