@@ -96,8 +96,8 @@ def _zone_of(file: str) -> str:
 def _section_problems(tree: Tree, path: binding.YamlPath, data: Mapping[str, Any], part: object) -> Iterator[Problem]:
     """Yield the problems of the values in each section of `part` that stands in `data`."""
     for key in data:
-        section: Any = getattr(part, key.replace("-", "_"), None)
-        for where, wrong, right in section.check() if hasattr(section, "check") else ():
+        check = getattr(getattr(part, key.replace("-", "_"), None), "check", None)
+        for where, wrong, right in check() if callable(check) else ():  # `updates` has a key of this name
             yield tree.problem((*path, key, *where), wrong, right)
 
 
