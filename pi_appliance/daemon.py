@@ -172,7 +172,9 @@ class Daemon:
         finally:
             self._notifier.send("STOPPING=1", "STATUS=stopping")
             self._applied.set()  # nothing is applied any more, and a request that waits for it would not end
-            await self.runs.close()  # first, because the scheduler still runs while the services are stopped
+            await self.runs.close()
+            for task in tasks:  # the scheduler among them, which would go on while the services are stopped
+                task.cancel()
             if tasks:  # otherwise a service could not start, and its error says so
                 self.say("stopping")
             for each in background:
@@ -350,8 +352,6 @@ class Daemon:
         self.say(self._status().removeprefix("STATUS="))
 
     async def _shut_down(self, music: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
-        for task in tasks:
-            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)  # an error of theirs is being raised already
         await self._outbox.stop()
         stop_now = asyncio.create_task(self._stop_now.wait())
