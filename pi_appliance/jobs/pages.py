@@ -96,7 +96,7 @@ def _draw_bar(place: int, outcome: str, title: str) -> str:
 
 
 def _run_title(run: Run, zone: ZoneInfo) -> str:
-    duration = f" in {units.format_elapsed(run.duration)}" if run.attempts and run.duration else ""
+    duration = f" in {units.format_elapsed(run.duration)}" if run.attempts and run.duration is not None else ""
     summary = f": {run.summary}" if run.summary else ""
     return f"{units.format_time(run.started, zone)}: {text.outcome(run_fields(run))}{duration}{summary}"
 
