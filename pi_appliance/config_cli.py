@@ -54,7 +54,7 @@ def check(config: Path) -> None:
 
 
 class ConfigCheckJson(TypedDict):
-    """The problems of a configuration, and what it contains."""
+    """The problems of a configuration, and its content."""
 
     config: str
     content: str

@@ -318,7 +318,7 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
 
     @cache  # cattrs writes the function, for which most files have no use: they have few of the sections
     def make() -> Callable[[Any, Any], Any]:
-        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type]
+        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type] # options by name
 
     def convert(value: object, kind: Any) -> Any:
         if value is None and all(_has_default(each) for each in fields(cls)):

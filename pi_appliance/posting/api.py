@@ -68,7 +68,7 @@ class PostPartJson(TypedDict):
 
 
 class UpcomingPostJson(TypedDict):
-    """A slot and what it will post."""
+    """A future slot and its posts."""
 
     job: str
     slot: Instant

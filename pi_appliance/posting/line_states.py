@@ -76,7 +76,7 @@ def line_file(config: Config, job: str) -> LineFile:
 
 @contextlib.contextmanager
 def hold_lines(config: Config) -> Iterator[None]:
-    """Keep other programs from changing lines, and from posting by hand. Raises Refused."""
+    """Keep other programs from changing lines, and from starting posts. Raises Refused."""
     with files.acquire_lock(files.make_directory(config.state_dir) / LOCK) as lock:
         if lock is None:
             raise Refused("another program changes the lines or posts one just now; try again")

@@ -334,7 +334,7 @@ class ChangeWatcher:
         return is_triggered and not (self._monitor and self._monitor.done())  # else Volumio ended or restarted
 
     async def _ensure_subscription(self) -> None:
-        """Subscribe to push notifications; an error is logged once, and polling goes on."""
+        """Subscribe to push notifications; an error is logged once, and polling continues."""
         try:
             if self._monitor is None or (self._monitor.done() and _now() - self._monitor_opened_at > 1):
                 await self._open_monitor()  # at most once a second, for a server that closes at once
