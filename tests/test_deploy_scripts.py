@@ -456,8 +456,29 @@ def test_a_failed_check_is_named_after_all_have_run(tmp_path: Path, spoilt: str,
     said["python"] = f"[ $1 = -c ] && echo made && exit; {said['python']}"
     made_environment(clone / ".venv-test", "[test]", **said)
     ended = sh(clone / "deploy" / "test.sh", status=1, **path)
-    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "mypy spoke", "python spoke"]
+    again = ["python spoke"] * (spoilt == "python")
+    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "mypy spoke", "python spoke", *again]
     assert ended.stderr == f"pi-appliance: failed: {named}\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "alone", "said"),
+    [
+        (1, 0, ["workers", "alone", "the tests above failed beside others, and passed alone", "all checks passed"]),
+        (1, 1, ["workers", "alone"]),
+        (2, 0, ["workers"]),  # interrupted
+    ],
+)
+def test_failed_tests_run_again_alone(tmp_path: Path, first: int, alone: int, said: list[str]) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    python = (
+        f"case $* in -c*) echo made ;; *--numprocesses*) echo workers; exit {first} ;;"
+        f" *--last-failed*) echo alone; exit {alone} ;; esac"
+    )
+    made_environment(clone / ".venv-test", "[test]", ruff="", mypy="", python=python)
+    ended = sh(clone / "deploy" / "test.sh", status=0 if said[-1] == "all checks passed" else 1, **path)
+    assert [line.removeprefix("pi-appliance: ") for line in ended.stdout.splitlines()] == said
 
 
 def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def _run(installation: Installation, recorder: Recorder, *words: str) -> None:
 @contextlib.contextmanager
 def _player(installation: Installation) -> Iterator[str]:
     """Run an MPD without sound for the block, and yield the section of the configuration that names it."""
-    with running_mpd(installation.folder / "mpd", rate=44_100) as server:
+    with running_mpd(installation.folder / "mpd") as server:
         yield f"player: {{kind: mpd, with: {{address: '{server.address}'}}}}"
 
 

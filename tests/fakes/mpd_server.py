@@ -60,12 +60,12 @@ def make_music(
     folder: Path,
     tracks: Mapping[str, tuple[str | bytes, ...]] = TRACKS,
     seconds: int = SECONDS,
-    rate: int = 8000,
+    rate: int = 44_100,
 ) -> Path:
     """Write `tracks` of `seconds` and an empty folder into `folder`, and return `folder`.
 
-    `rate` is in samples per second. MPD reads a track with few samples completely at its start, and then
-    may not answer until it has been played.
+    `rate` is in samples per second. MPD hands up to 256 KiB to an output ahead of time, and may not answer
+    until they have been played: 3 s of these tracks, but 16 s of tracks with 8,000 samples a second.
     """
     (folder / "empty").mkdir(parents=True)
     for name, tags in tracks.items():
@@ -195,7 +195,7 @@ def running_mpd(  # noqa: PLR0913 - all but the folder by name, and seldom given
     outputs: Sequence[str] = ("silence",),
     keeps: Sequence[str] = ("playlists",),
     more: str = "",
-    rate: int = 8000,
+    rate: int = 44_100,
 ) -> Iterator[MpdServer]:
     """Yield a real MPD with `music` at `rate` in its library."""
     server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, keeps=keeps, more=more)

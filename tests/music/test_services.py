@@ -28,7 +28,7 @@ pytestmark = needs_mpd
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[MpdServer]:
-    with running_mpd(tmp_path / "mpd", rate=44_100) as running:
+    with running_mpd(tmp_path / "mpd") as running:
         yield running
 
 

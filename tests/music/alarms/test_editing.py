@@ -242,7 +242,7 @@ def test_a_ringing_alarm_is_not_removed(appliance):
 @needs_mpd
 @pytest.mark.slow
 def test_an_alarm_for_the_next_minute_rings(home, tmp_path):
-    with running_mpd(tmp_path / "mpd", rate=44_100) as server:
+    with running_mpd(tmp_path / "mpd") as server:
         home.write(JOBS, f"{REST}player: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
         song = server.mpc("listall").splitlines()[0]
         with up(home):

@@ -24,7 +24,7 @@ announce: {kind: music, concurrency: queue, with: {action: announce}}
 def server(tmp_path: Path) -> Iterator[MpdServer]:
     folder = tmp_path / "mpd"
     folder.mkdir()
-    with running_mpd(folder, rate=44_100) as running:
+    with running_mpd(folder) as running:
         make_music(running.music / "gongs", {GONG: ("Gong", "", "")}, seconds=2)
         running.mpc("update", "--wait")
         running.mpc("add", ONE)

@@ -132,7 +132,7 @@ def test_the_state_has_the_other_fields_too(three: MpdServer) -> None:
     wait_until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
     state = ask(three, lambda player: player.state())
     assert (state.crossfade, state.replay_gain, state.single) == (4, ReplayGainMode.ALBUM, Mode.ONCE)
-    assert (state.audio_format, state.partition, state.updating) == ("8000:16:1", "default", None)
+    assert (state.audio_format, state.partition, state.updating) == ("44100:16:1", "default", None)
     before = state.queue_version
     three.mpc("add", ONE)
     assert ask(three, lambda player: player.state()).queue_version > before
