@@ -17,7 +17,8 @@ from typing import Any
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.player_hub import MusicDaemon
-from pi_appliance.system import clock, network
+from pi_appliance.system import network
+from pi_appliance.system.backoff import retry_delay
 
 _MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=10)  # between attempts
 _SETTLE = 2.0  # seconds; a network that comes up changes several times
@@ -160,7 +161,7 @@ class DiscoveryService:
                 _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", str(error))
             else:
                 return _log.info("discovery: announced as %s", ", ".join(self.known_as))
-            wait = clock.retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311 - jitter
+            wait = retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311 - jitter
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait.total_seconds()):
                     await self._changed.wait()

@@ -20,7 +20,8 @@ from pi_appliance.config.units import format_size
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, run_variables
-from pi_appliance.system import clock, files, limits, process
+from pi_appliance.system import files, limits, process
+from pi_appliance.system.backoff import retry_delay
 from pi_appliance.system.files import RunLog
 from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
@@ -132,7 +133,7 @@ class Attempts:
                     result = self._run_once(deadline + self.suspended_seconds - time.monotonic(), suspend)
                 if result.retry_after is None or self.count > retry.max_retries:
                     return self._add_details(result)
-                delay = clock.retry_delay(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
+                delay = retry_delay(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
                 pause = max(delay.total_seconds(), result.retry_after)
                 if time.monotonic() + pause >= deadline + self.suspended_seconds:
                     return self._add_details(result)

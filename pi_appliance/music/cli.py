@@ -26,7 +26,7 @@ from pi_appliance.music import text
 from pi_appliance.music.model import CONNECTION, PlaybackState, PlayerState, advanced, player_values
 from pi_appliance.music.usb import mounts
 from pi_appliance.operations import MODULES, operations_in, to_json
-from pi_appliance.system.clock import Backoff
+from pi_appliance.system.backoff import Backoff
 
 _POLL_INTERVAL = 0.2  # seconds
 

@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
@@ -34,11 +33,11 @@ from pi_appliance.music.model import (
 )
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import NO_PLAYER, Player
+from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
 from pi_appliance.music.stations import Stations, stations_of
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.backup import LazyStore
 from pi_appliance.system import files
-from pi_appliance.system.clock import Backoff
 
 if TYPE_CHECKING:
     from pi_appliance.music.usb.drives import UsbDrives
@@ -179,18 +178,6 @@ class ChangeBus:
             self._subscriptions.discard(subscription)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ReconnectPolicy:
-    """How long the hub waits between attempts to connect: each time twice as long."""
-
-    first_delay: timedelta = timedelta(seconds=0.2)
-    early_max_delay: timedelta = timedelta(seconds=1.2)  # within `early_period`: a restarted player is soon back
-    early_period: timedelta = timedelta(minutes=10)
-    max_delay: timedelta = timedelta(seconds=30)
-    min_delay: timedelta = timedelta(seconds=0.25)  # also when `reconnect_now()` is called
-    fallback_max_delay: timedelta = timedelta(seconds=60)  # while the built-in silent player is used
-
-
 class PlayerHub:
     """Keep the player connected. Attributes can be read at any time from the same event loop."""
 
@@ -217,9 +204,8 @@ class PlayerHub:
         self._plugin, self._dir, self._secrets = plugin, state_dir, secrets
         self._kind: str = plugin.kind if plugin else ""
         self._options: Any = plugin.options if plugin else None
-        self._reconnect, self._clock = reconnect or ReconnectPolicy(), clock
-        self._random = random or Random()  # noqa: S311 - jitter
-        self.policy, self._bus, self._wanted_now = policy or PlayerPolicy(), ChangeBus(), asyncio.Event()
+        self._reconnect, self._clock = PlayerReconnect(reconnect or ReconnectPolicy(), random, clock), clock
+        self.policy, self._bus = policy or PlayerPolicy(), ChangeBus()
         self._player: Player | None = None
         self._state: PlayerState | None = None
         self._state_read_at = 0.0
@@ -270,7 +256,7 @@ class PlayerHub:
 
     def reconnect_now(self) -> None:
         """Cut the wait before the next attempt to connect short, because the player is needed."""
-        self._wanted_now.set()
+        self._reconnect.end_wait()
 
     def set_status_text(self, text: str) -> None:
         """Show users what the appliance does for the music; an empty `text` removes it."""
@@ -295,22 +281,16 @@ class PlayerHub:
         """Keep the player connected until cancelled; the built-in silent player ends with it."""
         if self._plugin is None:
             await asyncio.Event().wait()
-        backoff, lost_at = self._backoff(self._reconnect.max_delay), self._clock()
         while True:
             try:
                 error = await self._run_until_lost()
             except Exception as fault:  # noqa: BLE001 - a bug must not end the music silently
                 _log.exception("music: internal error")
                 error = f"internal error: {type(fault).__name__}: {fault}"
-            if self._player is not None:
-                backoff.reset()
-            if backoff.failures == 0:
-                lost_at = self._clock()
+            self._reconnect.note_loss(was_connected=self._player is not None)
             self._disconnect(error or "the player has just appeared")
             if error:
-                early = self._clock() - lost_at < self._reconnect.early_period.total_seconds()
-                limit = min(self._reconnect.early_max_delay, backoff.longest) if early else None
-                await self._wait(backoff.next_delay(limit))
+                await self._reconnect.wait()
 
     async def _run_until_lost(self) -> str:
         """Follow a player; return the error, empty if the configured one appeared."""
@@ -349,9 +329,9 @@ class PlayerHub:
         return ""
 
     async def _poll_configured(self) -> None:
-        backoff = self._backoff(self._reconnect.fallback_max_delay)
+        backoff = self._reconnect.fallback_backoff()
         while True:
-            await self._wait(backoff.next_delay())
+            await self._reconnect.wait(backoff)
             with contextlib.suppress(ApplianceError):
                 await self._connect().state()
                 return
@@ -390,18 +370,6 @@ class PlayerHub:
 
     def _connect(self) -> Player:
         return _connect_plugin(self._kind, _with_partition(self._options, self._dir), self._secrets)
-
-    def _backoff(self, max_delay: timedelta) -> Backoff:
-        return Backoff(self._reconnect.first_delay, max_delay, self._random)
-
-    async def _wait(self, delay: timedelta) -> None:
-        seconds = delay.total_seconds()
-        minimum = min(self._reconnect.min_delay.total_seconds(), seconds)
-        self._wanted_now.clear()
-        await asyncio.sleep(minimum)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds - minimum):
-                await self._wanted_now.wait()
 
 
 def remember_partition(state_dir: Path, name: str) -> None:

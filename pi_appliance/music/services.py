@@ -37,7 +37,7 @@ from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.queues import RunRequestStore
 from pi_appliance.system import clock
-from pi_appliance.system.clock import Backoff
+from pi_appliance.system.backoff import Backoff
 
 TRIES = 3  # before a fallback plays
 # Limits of the wait between two tries, in silence timeouts: with 20 s, from 1 s to 1 min.

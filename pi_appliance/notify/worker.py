@@ -34,6 +34,7 @@ from pi_appliance.storage.backup import open_history
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
 from pi_appliance.system import clock, files, network, supervisor
+from pi_appliance.system.backoff import retry_delay
 
 
 def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:
@@ -296,7 +297,7 @@ class DeliveryBatch:
     def _postpone(self, queued: Sequence[OutboxMessage], why: str, *, counts: bool = True) -> None:
         if queued:
             attempt = max(each.attempts for each in queued) + 1
-            wait = clock.retry_delay(attempt, first=_FIRST_WAIT, at_most=MAX_WAIT, random=self._random)
+            wait = retry_delay(attempt, first=_FIRST_WAIT, at_most=MAX_WAIT, random=self._random)
             self._outbox.postpone(queued, self._now() + wait, why=why, tried=counts)
 
 

@@ -46,6 +46,9 @@ NOT_FOUND = "no answer came, and a search did not find it yet"
 RESENT = "the owner sends it again; it is searched first"
 """Reason of a post that was tried more than once, failed, and is sent again."""
 
+MAX_RETRY_DELAY = timedelta(hours=1)
+"""The longest delay between two attempts to send a post, unless its network asks for more."""
+
 PENDING_STATES = frozenset({PostState.WAITING, PostState.SENDING})
 """States in which the appliance still has work to do."""
 

@@ -33,6 +33,7 @@ from pi_appliance.jobs.context import JobContext
 from pi_appliance.jobs.reports import latest_report
 from pi_appliance.posting.model import (
     FAILED_STATES,
+    MAX_RETRY_DELAY,
     NOT_FOUND,
     PENDING_STATES,
     RESENT,
@@ -265,7 +266,7 @@ class PostSender:
         if seconds:
             self._store.wait_for_network(record.network, self._clock() + timedelta(seconds=seconds))
         self.retry_after = max(self.retry_after, seconds)
-        delay = max(timedelta(seconds=seconds), clock.post_retry_delay(record.attempts))
+        delay = max(timedelta(seconds=seconds), _retry_delay(record.attempts))
         cost = -record.cost if state is PostState.WAITING else Decimal(0)
         reason = str(error).partition(f"; {CHECK_ACCOUNT}")[0]  # the appliance checks, not the owner
         return self._store.update_state(record, state, reason, cost=cost, delay=delay)
@@ -279,6 +280,11 @@ class PostSender:
             f"{record.network} has used {units.format_money(spent)} of its {units.format_money(cap)} this month"
             f" and the post costs {units.format_money(price)}; raise monthly-cap, or wait for the next month"
         )
+
+
+def _retry_delay(attempts: int) -> timedelta:
+    """Return how long a post waits: a minute, doubled after each of its `attempts`."""
+    return min(timedelta(minutes=1 << min(max(attempts, 1) - 1, 10)), MAX_RETRY_DELAY)
 
 
 class PostingContext(JobContext):

@@ -14,6 +14,7 @@ from typing import Any
 from pi_appliance.errors import Refused, Uncertain, UnknownName
 from pi_appliance.posting.model import (
     FAILED_STATES,
+    MAX_RETRY_DELAY,
     RESENT,
     Post,
     PostRecord,
@@ -32,7 +33,6 @@ from pi_appliance.storage.database import (
 )
 from pi_appliance.storage.history import is_blocked
 from pi_appliance.storage.model import Picture
-from pi_appliance.system.clock import MAX_POST_RETRY_DELAY
 
 MICRODOLLARS = 1_000_000  # amounts are stored in millionths of a dollar
 _PENDING = "state IN ('waiting', 'sending')"
@@ -135,7 +135,7 @@ class PostDatabase:
 
     def jobs_due(self, now: datetime) -> list[str]:
         """Return the jobs with a post to send or to search by `now`. Reads a small index only."""
-        values = {"now": format_instant(now), "latest": format_instant(now + MAX_POST_RETRY_DELAY + timedelta(hours=1))}
+        values = {"now": format_instant(now), "latest": format_instant(now + MAX_RETRY_DELAY + timedelta(hours=1))}
         return [
             row["job"]
             for row in self._db.rows(f"SELECT DISTINCT job FROM posts WHERE {_DUE} ORDER BY job", values)  # noqa: S608

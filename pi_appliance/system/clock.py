@@ -1,4 +1,4 @@
-"""The clocks of this machine, steps of the wall clock, and delays between attempts.
+"""The clocks of this machine, and steps of the wall clock.
 
 A Pi without a battery starts with the time of its last shutdown, or with 1970, until it has asked a
 time server.
@@ -9,11 +9,10 @@ import errno
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from random import Random
 from typing import Protocol
 
 _MIN_STEP = timedelta(milliseconds=500)  # a clock that is slewed gains 30 ms in a minute at most (500 ppm)
@@ -219,42 +218,3 @@ def _arm(fd: int, seconds_ahead: float) -> bool:
     spec = _Itimerspec(_Timespec(0, 0), _Timespec(seconds, int((expiry - seconds) * 1e9)))
     flags = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
     return int(library.timerfd_settime(fd, flags, ctypes.byref(spec), None)) == 0
-
-
-MAX_POST_RETRY_DELAY = timedelta(hours=1)
-_MAX_DOUBLINGS = 30  # every cap is reached by then
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Compute delays that double after each failure, up to `longest`, with jitter.
-
-    The jitter takes away up to a quarter, so that ten Pis behind one router do not retry in step.
-    """
-
-    first: timedelta
-    longest: timedelta
-    random: Random = field(default_factory=Random)
-    failures: int = 0
-
-    def next_delay(self, limit: timedelta | None = None) -> timedelta:
-        """Count one more failure and return the delay, at most `limit` instead of `longest`."""
-        self.failures += 1
-        return retry_delay(self.failures, first=self.first, at_most=limit or self.longest, random=self.random)
-
-    def reset(self) -> None:
-        """Start again with the first delay, after a success."""
-        self.failures = 0
-
-
-def retry_delay(attempt: int, *, first: timedelta, at_most: timedelta, random: Random) -> timedelta:
-    """Return the delay after failed attempt number `attempt`, counted from 1."""
-    doublings = min(attempt - 1, _MAX_DOUBLINGS)
-    # In seconds, because a timedelta that is doubled so often overflows.
-    longest = min(first.total_seconds() * 2.0**doublings, at_most.total_seconds())
-    return timedelta(seconds=longest * random.uniform(0.75, 1.0))
-
-
-def post_retry_delay(attempts: int) -> timedelta:
-    """Return how long a post waits: a minute, doubled after each of its `attempts`."""
-    return min(timedelta(minutes=1 << min(max(attempts, 1) - 1, 10)), MAX_POST_RETRY_DELAY)

@@ -22,6 +22,7 @@ from pi_appliance.jobs.api import run_by_event
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock
+from pi_appliance.system.backoff import retry_delay
 
 if TYPE_CHECKING:
     from pi_appliance.triggers.files import FileWatcher
@@ -177,7 +178,7 @@ class TriggerService:
                 report("", f"this is a bug in pi-appliance: {type(error).__name__}; the log has the details")
             if asyncio.get_running_loop().time() - started > _STABLE:
                 attempt = 1
-            wait = clock.retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311
+            wait = retry_delay(attempt, first=_MIN_DELAY, at_most=_MAX_DELAY, random=Random())  # noqa: S311
             await asyncio.sleep(wait.total_seconds())
 
     async def _stop(self, triggers: list[Trigger]) -> None:

@@ -21,7 +21,8 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import CONNECTION, Capability, PlaybackState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
-from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy, open_player
+from pi_appliance.music.player_hub import PlayerHub, open_player
+from pi_appliance.music.player_reconnect import ReconnectPolicy
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.installation import wait_until as eventually
 from tests.music.hub_helpers import CountingSelector, running_hub

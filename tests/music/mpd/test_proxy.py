@@ -21,7 +21,8 @@ from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
 from pi_appliance.music.mpd.proxy_commands import PasswordGate
-from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
+from pi_appliance.music.player_hub import PlayerHub
+from pi_appliance.music.player_reconnect import ReconnectPolicy
 from pi_appliance.music.streams import require_public_host
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import Installation

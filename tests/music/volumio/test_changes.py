@@ -16,7 +16,8 @@ import pytest
 from pi_appliance.config.model import PluginConfig
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState, QueuePosition, Uri
-from pi_appliance.music.player_hub import PlayerHub, ReconnectPolicy
+from pi_appliance.music.player_hub import PlayerHub
+from pi_appliance.music.player_reconnect import ReconnectPolicy
 from pi_appliance.music.volumio import client
 from pi_appliance.music.volumio import player as volumio
 from pi_appliance.music.volumio.playback import VolumioPlayer
