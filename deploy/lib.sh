@@ -125,8 +125,8 @@ find_wheel() {
     "$1" - "$clone/dist/wheels" <<'PYTHON'
 import glob, platform, sys
 machine = platform.machine()
-if sys.maxsize < 2**32 and machine in ("aarch64", "armv8l"):
-    machine = "armv7l"  # 32-bit programs on a 64-bit kernel
+if sys.maxsize < 2**32:  # it may have a 64-bit kernel
+    machine = {"aarch64": "armv7l", "armv8l": "armv7l", "x86_64": "i686"}.get(machine, machine)
 tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
 pattern = f"{glob.escape(sys.argv[1])}/pi_appliance-*-{tag}-{tag}-*linux*_{machine}.whl"
 print(*sorted(glob.glob(pattern))[:1])

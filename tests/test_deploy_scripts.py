@@ -279,6 +279,33 @@ def test_a_wheel_of_the_same_sources_is_installed_and_no_other(clone: Path, tmp_
     assert f"/sources{EXTRAS}\n" in log.read_text()
 
 
+@pytest.mark.parametrize(
+    ("machine", "bits", "wheel"),
+    [
+        ("aarch64", 64, "manylinux_2_28_aarch64"),
+        ("aarch64", 32, "linux_armv7l"),  # Raspberry Pi OS with 32 bits on a Pi 4 or 5
+        ("armv8l", 32, "linux_armv7l"),
+        ("armv7l", 32, "linux_armv7l"),
+        ("armv6l", 32, ""),  # a Pi Zero or 1
+        ("x86_64", 64, "linux_x86_64"),
+        ("x86_64", 32, ""),
+    ],
+)
+def test_the_wheel_fits_the_python_of_the_machine(tmp_path: Path, machine: str, bits: int, wheel: str) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    wheels = clone / "dist/wheels"
+    wheels.mkdir(parents=True)
+    name = WHEEL.replace("linux_{}", "{}")
+    for platform in ("manylinux_2_28_aarch64", "linux_armv7l", "linux_x86_64"):
+        (wheels / name.format(platform)).touch()
+    pretend = f"import platform, sys; platform.machine = lambda: '{machine}'; sys.maxsize = {2 ** (bits - 1) - 1}"
+    stand_ins(tmp_path / "other", python=f'shift; exec "{sys.executable}" -c "{pretend}; exec(sys.stdin.read())" "$@"')
+    find = 'clone=$1; . "$1/deploy/lib.sh"; hash_of_sources >"$1/dist/wheels/SOURCES"; find_wheel "$2"'
+    asked = ["sh", "-c", find, "sh", clone, tmp_path / "other/python"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    assert answer == (str(wheels / name.format(wheel)) if wheel else "")
+
+
 @pytest.mark.slow
 def test_a_built_wheel_brings_compiled_kernels(clone: Path, tmp_path: Path) -> None:
     here = tmp_path / "clone"
