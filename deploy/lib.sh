@@ -179,9 +179,11 @@ want_compiler() {
 }
 
 # with_pip ENVIRONMENT WORD…: install WORDs there with pip. Print only its message about the kernels.
+# With kernels=later it compiles no bytecode either: Python does it for what the page needs, `start_compiling` for the rest.
 with_pip() {
     into=$1 pip_log=$(mktemp) installed=0
     shift
+    [ "${kernels:-}" != later ] || set -- --no-compile "$@"
     "$into/bin/python" -m pip install --quiet --progress-bar off --disable-pip-version-check \
         --no-warn-script-location --log "$pip_log" "$@" || installed=$?
     plain=$(sed -n 's/.*\(the puzzle kernels run as plain Python.*\)/\1/p' "$pip_log" | head -n 1)
@@ -263,7 +265,8 @@ write_stamp() {
     mv "$1.new" "$1"
 }
 
-# Compile the kernels that are missing or have changed, in the background, after `kernels=later need_environment`.
+# Compile the packages, and the kernels that are missing or have changed, in the background, after
+# `kernels=later need_environment`.
 start_compiling() {
     environment=$1 stamp=$1/.pi-appliance
     made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
@@ -271,6 +274,7 @@ start_compiling() {
     (
         exec 8<"$clone/pi_appliance/puzzles"
         flock -w 10 8 || exit 0 # another run of this script compiles them
+        nice -n 19 "$environment/bin/python" -m compileall -qq "$environment/lib" || true # some packages hold templates
         tools=$(mktemp -d)
         trap 'rm -rf "$tools"' EXIT
         get_build_tools "$environment/bin/python" "$tools" 19 && compile_kernels "$environment/bin/python" "$tools" || {

@@ -11,7 +11,7 @@ if ! command -v mpd >/dev/null 2>&1; then
         say "no MPD here, so music will be shown as unavailable; to have it: sudo apt install mpd"
     fi
 fi
-# Compiling takes three quarters of a first start, so the page comes first.
+# Compiling takes most of a first start, so the page comes first.
 kernels=later
 need_environment "$clone/.venv" "" "$extras"
 [ -z "$kernels" ] || start_compiling "$clone/.venv"
