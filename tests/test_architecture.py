@@ -127,7 +127,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
-    "cryptography": {"cluster.certificates", "storage.archive"},
+    "cryptography": {"cluster.certificates", "storage.backup_archive"},
     "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.client"},
@@ -137,7 +137,7 @@ LIBRARIES = {
     "prometheus_client": set(),  # tests only: it would cost the idle daemon 13 MB
     "pysat": {"puzzles.sudoku.sat"},
     "segno": {"web.qr_code"},
-    "sqlite3": {"storage.backup", "storage.database"},
+    "sqlite3": {"storage.damage_recovery", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
     "yaml": {"config.editing", "config.binding"},

@@ -36,7 +36,7 @@ from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
 from pi_appliance.music.stations import Stations, stations_of
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
-from pi_appliance.storage.backup import LazyStore
+from pi_appliance.storage.damage_recovery import LazyStore
 from pi_appliance.system import files
 
 if TYPE_CHECKING:

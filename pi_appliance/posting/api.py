@@ -31,7 +31,7 @@ from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.damage_recovery import open_history
 from pi_appliance.storage.model import iso_time
 
 _CENT = Decimal("0.01")

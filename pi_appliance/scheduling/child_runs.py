@@ -28,7 +28,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.places import PLACE, Places, is_limited, priority_of
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
-from pi_appliance.storage.queues import JobCheckpoint, RunRequest
+from pi_appliance.storage.run_requests import JobCheckpoint, RunRequest
 from pi_appliance.system import files
 from pi_appliance.system.clock import Clock
 from pi_appliance.system.runtime_socket import NO_HANDOVER

@@ -22,7 +22,7 @@ from pi_appliance.storage.database import (
     parse_instant,
 )
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.queues import RunRequestStore, consume_request, queue_notifications, request_id
+from pi_appliance.storage.run_requests import RunRequestStore, consume_request, queue_notifications, request_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from pi_appliance.operations import Role
 from pi_appliance.scheduling.appliance import Slot
 from pi_appliance.scheduling.schedule import WEEKDAYS
 from pi_appliance.storage.model import Run
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.security import RoleRoute
 

@@ -28,7 +28,7 @@ from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
 

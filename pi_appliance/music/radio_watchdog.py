@@ -35,7 +35,7 @@ from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations import resolve_source, stations_of
 from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.queues import RunRequestStore
+from pi_appliance.storage.run_requests import RunRequestStore
 from pi_appliance.system import clock
 from pi_appliance.system.backoff import Backoff
 

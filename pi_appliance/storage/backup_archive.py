@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from pi_appliance import __version__
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.storage.backup import (
+from pi_appliance.storage.damage_recovery import (
     DATABASE,
     FOLDER,
     claims_of_locks,

@@ -13,8 +13,8 @@ from typing import BinaryIO
 from pi_appliance.config import hidden_parts, secrets
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.storage.archive import CONFIGURATION, archive_chunks, require_encryption
-from pi_appliance.storage.backup import BACKUP_INTERVAL, DATABASE, list_backups
+from pi_appliance.storage.backup_archive import CONFIGURATION, archive_chunks, require_encryption
+from pi_appliance.storage.damage_recovery import BACKUP_INTERVAL, DATABASE, list_backups
 from pi_appliance.system import files, machine, network
 
 SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
