@@ -17,7 +17,7 @@ from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.maintenance.full_backup import STANDARD_OUTPUT, BackupReader, Part, write_backup
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.backup_archive import require_encryption
-from pi_appliance.storage.damage_recovery import open_history
+from pi_appliance.storage.history import open_history
 from pi_appliance.system import files
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))

@@ -24,10 +24,11 @@ from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.scheduling.places import Places, describe_wait, inherited_place, is_limited
 from pi_appliance.scheduling.schedule import is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
-from pi_appliance.storage import damage_recovery
+from pi_appliance.storage import daily_backups
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
-from pi_appliance.storage.run_requests import Outbox, RunRequest, request_id
+from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.run_requests import RunRequest, request_id
 from pi_appliance.system import clock, files, process, supervisor
 from pi_appliance.system.long_wait import STOP_SIGNALS
 
@@ -387,19 +388,12 @@ def _delete_old_data(appliance: Appliance, name: str) -> None:
     with contextlib.suppress(ApplianceError, OSError):
         for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
-        damage_recovery.back_up_daily(appliance.store)
-        _back_up_to_folder(appliance)
+        daily_backups.back_up_daily(appliance.store)
+        with contextlib.suppress(ApplianceError, OSError):  # the page and /health say why
+            daily_backups.back_up_to_folder(appliance.config, clock.now())
         prune = getattr(plugins.load("jobs", appliance.job(name).kind), "prune", None)
         if prune is not None:
             prune(appliance.store, appliance.config.retention.max_age, now=clock.now())
-
-
-def _back_up_to_folder(appliance: Appliance) -> None:
-    if appliance.config.backup is not None:
-        from pi_appliance.storage.daily_backups import back_up_to_folder  # noqa: PLC0415 - slow, and rarely needed
-
-        with contextlib.suppress(ApplianceError, OSError):  # the page and /health say why
-            back_up_to_folder(appliance.config, clock.now())
 
 
 def has_pending_work(appliance: Appliance, name: str) -> bool:

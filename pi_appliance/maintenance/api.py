@@ -15,8 +15,7 @@ from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance import backup_restore
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.storage.daily_backups import back_up_to_folder
-from pi_appliance.storage.damage_recovery import back_up_daily
+from pi_appliance.storage.daily_backups import back_up_daily, back_up_to_folder
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.systemd import PowerAction

@@ -27,8 +27,7 @@ from pi_appliance.storage.backup_archive import (
     database_archive,
     restore_state,
 )
-from pi_appliance.storage.daily_backups import SHARED, WHOLE, list_folder
-from pi_appliance.storage.damage_recovery import list_backups
+from pi_appliance.storage.daily_backups import SHARED, WHOLE, list_backups, list_folder
 from pi_appliance.system import files
 
 NOTE = "restore: "

@@ -36,7 +36,7 @@ from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
 from pi_appliance.music.stations import Stations, stations_of
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
-from pi_appliance.storage.damage_recovery import LazyStore
+from pi_appliance.storage.history import Store, open_history
 from pi_appliance.system import files
 
 if TYPE_CHECKING:
@@ -389,6 +389,26 @@ def _with_partition(options: Any, state_dir: Path) -> Any:
     return options
 
 
+class _LazyStore:
+    """The database in the folder `state`, opened when it is first needed."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._store: Store | None = None
+
+    def open(self) -> Store:
+        """Return the store. Raises `Unavailable`."""
+        if self._store is None:
+            self._store = open_history(files.make_directory(self._state, mode=0o750))
+        return self._store
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
 async def open_player(
     config: Config, secrets: Mapping[str, str], *, notify: Callable[[str], None] = _log.info
 ) -> Player:
@@ -423,7 +443,7 @@ async def open_player(
         except Unavailable:
             raise error from None
         notify(f"{error}{FALLBACK_NOTICE}")
-    history = LazyStore(config.state_dir)
+    history = _LazyStore(config.state_dir)
     return apply_policy(
         player,
         PlayerPolicy(
