@@ -32,8 +32,9 @@ from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.player_hub import MusicDaemon, MusicJson, MusicServices
-from pi_appliance.operations import Operation, Role
+from pi_appliance.operations import Operation
 from pi_appliance.posting.forecast import post_digest
+from pi_appliance.roles import Role
 from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.scheduling.daemon_interface import SchedulerState
 from pi_appliance.storage.model import Run

@@ -11,13 +11,14 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
+PLATFORM = {"errors", "plugins", "roles", "operations", "json_schema", "system"}
 FEATURES = {"cluster", "posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
 SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),
     "plugins": {"errors"},
-    "operations": {"errors"},
+    "roles": set[str](),
+    "operations": {"errors", "roles"},
     "json_schema": set[str](),
     "system": {"errors"},
     "config": PLATFORM,

@@ -115,9 +115,14 @@ class MusicServices(Services):
     daemon: MusicDaemon
 
     @property
+    def config(self) -> Config:
+        """The current configuration."""
+        return self.daemon.appliance.config
+
+    @property
     def stations(self) -> Stations:
         """The web radio stations of the current configuration."""
-        return stations_of(self.daemon.appliance.config)
+        return stations_of(self.config)
 
 
 class Subscription:

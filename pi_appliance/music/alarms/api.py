@@ -84,7 +84,7 @@ async def remove(services: MusicServices, values: Values) -> list[AlarmJson]:
 
 
 def _file(services: MusicServices) -> ConfigFile:
-    config = services.appliance.config
+    config = services.config
     return ConfigFile(config.path, config.state_dir, services.now)
 
 
