@@ -20,8 +20,8 @@ from pi_appliance.jobs import pings
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.concurrency import Places, describe_wait, inherited_place, is_limited
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
-from pi_appliance.scheduling.places import Places, describe_wait, inherited_place, is_limited
 from pi_appliance.scheduling.schedule import is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import daily_backups

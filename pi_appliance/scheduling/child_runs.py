@@ -1,7 +1,7 @@
 """Runs as child processes, and the requests and checkpoints that start them.
 
-A scheduled run waits here until it has a place (scheduling/places.py). Its slot or request is not
-claimed before its process begins, so a daemon that is killed finds it again.
+A scheduled run waits here until it has a place (scheduling/concurrency.py). Its slot or request is
+not claimed before its process begins, so a daemon that is killed finds it again.
 
 The run that starts a request first consumes it (`Store.start_run`), so a second run does not find
 it. The time of a request is compared with the wall clock in each round, so it follows clock
@@ -26,7 +26,7 @@ from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, Priority
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.places import PLACE, Places, is_limited, priority_of
+from pi_appliance.scheduling.concurrency import PLACE, Places, is_limited, priority_of
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.storage.run_requests import JobCheckpoint, RunRequest
 from pi_appliance.system import files

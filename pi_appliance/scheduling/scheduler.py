@@ -16,8 +16,8 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.scheduling.concurrency import Places, describe_wait
 from pi_appliance.scheduling.due import SlotStart
-from pi_appliance.scheduling.places import Places, describe_wait
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import (
     NEVER,
