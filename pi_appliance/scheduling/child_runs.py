@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, Priority
+from pi_appliance.config.model import Job, NotifyTargets, Priority
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.concurrency import PLACE, Places, is_limited, priority_of
+from pi_appliance.scheduling.concurrency import OVERLAP_RULES, PLACE, Places, is_limited, priority_of
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.storage.run_requests import JobCheckpoint, RunRequest
 from pi_appliance.system import files
@@ -379,7 +379,7 @@ class RequestRunner:
     def _waits_for_run(self, request: RunRequest) -> bool:
         """Return whether `request` waits for an active run, which keeps requests in order."""
         job = self._appliance().config.jobs.get(request.job)
-        return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._is_active(request.job)
+        return job is not None and OVERLAP_RULES[job.concurrency].waits and self._is_active(request.job)
 
     def _is_due(self, request: RunRequest) -> bool:
         return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
