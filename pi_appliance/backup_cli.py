@@ -134,7 +134,7 @@ def _read(prompt: str) -> str:
 
 
 def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
-    from pi_appliance.music.playlist_files import export_playlists  # noqa: PLC0415 - only with a player
+    from pi_appliance.music.playlist_backup import export_playlists  # noqa: PLC0415 - only with a player
 
     if config.player is None:
         return {}, []
@@ -145,7 +145,7 @@ def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
 
 
 def _import_playlists(path: Path, playlists: Mapping[str, bytes], file: Path) -> None:
-    from pi_appliance.music.playlist_files import import_playlists  # noqa: PLC0415
+    from pi_appliance.music.playlist_backup import import_playlists  # noqa: PLC0415
 
     try:
         config = load_config(path)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import (
     CONNECTION,
     DEFAULT_PARTITION,
@@ -31,10 +30,11 @@ from pi_appliance.music.model import (
     advanced,
     player_values,
 )
-from pi_appliance.music.mpd import private
+from pi_appliance.music.mpd import silent_player
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
 from pi_appliance.music.stations import Stations, stations_of
+from pi_appliance.music.volume_limits import PlayerPolicy, apply_policy
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.history import Store, open_history
 from pi_appliance.system import files
@@ -315,7 +315,7 @@ class PlayerHub:
     async def _run_fallback(self, reason: str) -> str:
         """Follow the silent MPD until the configured player appears; return the error."""
         try:
-            async with private.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
+            async with silent_player.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
                 fallback = _fallback_player(address, self._kind, self._options)
                 return await self._until_configured_appears(self._follow(fallback, address, reason + FALLBACK_NOTICE))
         except ApplianceError as error:
@@ -441,7 +441,7 @@ async def open_player(
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise
-        address = private.socket_path(config.state_dir / FALLBACK_DIR)
+        address = silent_player.socket_path(config.state_dir / FALLBACK_DIR)
         player = _fallback_player(address, plugin.kind, plugin.options)
         try:
             await player.state()

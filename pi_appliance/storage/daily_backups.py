@@ -86,10 +86,10 @@ def copy_database(database: Database, target: Path) -> None:
 def backup_chunks(config: Config) -> Iterator[bytes]:
     """Return a backup in chunks, without secrets. Raises Unavailable without space for a copy."""
     # A run makes the copy on the card only, and starts faster without these.
-    from pi_appliance.config import hidden_parts  # noqa: PLC0415
+    from pi_appliance.config import hidden_programs  # noqa: PLC0415
     from pi_appliance.storage.backup_archive import CONFIGURATION, archive_chunks  # noqa: PLC0415
 
-    more = {f"{CONFIGURATION}/{config.path.name}": hidden_parts.shown_text(config.text).encode()}
+    more = {f"{CONFIGURATION}/{config.path.name}": hidden_programs.shown_text(config.text).encode()}
     paths = [config.stations, *(getattr(job.options, "lines", None) for job in config.jobs.values())]
     for path in paths:
         if isinstance(path, Path) and path.is_file() and path.stat().st_size < _MAX_TEXT:
