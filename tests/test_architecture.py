@@ -35,7 +35,7 @@ MAY_IMPORT = {
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 
 # The schedule's grammar is needed to read the configuration, and imports nothing but itself.
-GRAMMAR = {"scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
+GRAMMAR = {"scheduling.chance", "scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
 
 PURE = {
     "config.units",
@@ -43,6 +43,7 @@ PURE = {
     "music.model",
     "posting.lines",
     "posting.x_text",
+    "scheduling.chance",
     "scheduling.slot_times",
     "scheduling.due",
     "scheduling.schedule",

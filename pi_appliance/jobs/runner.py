@@ -20,6 +20,7 @@ from pi_appliance.jobs import pings
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.concurrency import (
     OVERLAP_RULES,
     REPLACE_TIMEOUT,
@@ -31,7 +32,6 @@ from pi_appliance.scheduling.concurrency import (
     stop_active_runs,
 )
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
-from pi_appliance.scheduling.schedule import is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage import daily_backups
 from pi_appliance.storage.history import UNKNOWN_RUN

@@ -15,10 +15,11 @@ from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.chance import uniform_for_slot
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.concurrency import MAX_QUEUED, OVERLAP_RULES, Places, StartQueue, describe_wait
 from pi_appliance.scheduling.due import SlotStart
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, uniform_for_slot
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import (
     NEVER,
     CursorState,
