@@ -16,7 +16,7 @@ from typing import Any
 from pi_appliance import __version__
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.maintenance.releases import Installation, Release, find_newer, how_to_update, read_address
+from pi_appliance.maintenance.updates import Installation, Release, find_newer, how_to_update, read_address
 from pi_appliance.system import files
 from pi_appliance.system.runtime_socket import SYSTEM_DIR
 

@@ -30,7 +30,7 @@ from pi_appliance.music.model import (
     advanced,
     player_values,
 )
-from pi_appliance.music.mpd import silent_player
+from pi_appliance.music.mpd import fallback_mpd
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
 from pi_appliance.music.stations import Stations, stations_of
@@ -315,7 +315,7 @@ class PlayerHub:
     async def _run_fallback(self, reason: str) -> str:
         """Follow the silent MPD until the configured player appears; return the error."""
         try:
-            async with silent_player.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
+            async with fallback_mpd.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
                 fallback = _fallback_player(address, self._kind, self._options)
                 return await self._until_configured_appears(self._follow(fallback, address, reason + FALLBACK_NOTICE))
         except ApplianceError as error:
@@ -441,7 +441,7 @@ async def open_player(
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise
-        address = silent_player.socket_path(config.state_dir / FALLBACK_DIR)
+        address = fallback_mpd.socket_path(config.state_dir / FALLBACK_DIR)
         player = _fallback_player(address, plugin.kind, plugin.options)
         try:
             await player.state()
