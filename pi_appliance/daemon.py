@@ -37,7 +37,7 @@ from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance.backup_restore import restore_pending
-from pi_appliance.maintenance.update_checker import UpdateChecker
+from pi_appliance.maintenance.updates import UpdateChecker
 from pi_appliance.music import radio_watchdog as music_services
 from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.music.player_hub import MusicServices, PlayerHub

@@ -89,7 +89,7 @@ class RunningDaemon(Protocol):
 
     @property
     def update_checker(self) -> Any:
-        """Looks for newer releases: an `UpdateChecker` of maintenance/update_checker.py."""
+        """Looks for newer releases: an `UpdateChecker` of maintenance/updates.py."""
 
     @property
     def wifi(self) -> Any:
