@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.installation import Installation
 from tests.other_user import public_installation, public_python
+from tests.warm_program import use_for_all_processes
 
 __all__ = ["installation", "public_installation", "public_python"]
 
@@ -31,12 +32,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _RUNTIME_DIR = TemporaryDirectory(prefix="pa-")
 os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 
+use_for_all_processes()
+
 LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py"}  # the longest
 # Files whose tests change the crontab, the users or the mounts of the machine, or emulate one; one worker runs them.
 MACHINE = re.compile(r"/(usb/|vm/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
 SHARED = re.compile(
     r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|alarms/test_pages|test_chance_statistics"
-    r"|test_architecture|/rubiks_cube/|/test_(api_walls|daily|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
+    r"|test_architecture|/test_(api_walls|daily|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
 )  # files whose tests share one browser, one MPD, one list of draws, one parsed package, the tables of the cube, ...
 
 

@@ -1,6 +1,7 @@
-"""A process that is forked from the server is like one that Python starts."""
+"""A process that is forked by a helper is like one that Python starts."""
 
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.installation import PROGRAM, Installation, is_running, wait_until
-from tests.warm_program import IS_COLD, Process, run_process
+from tests.warm_program import IS_COLD, ROOT, Process, run_process
 
 HELLO = "hello:\n  kind: command\n  with: {run: [sh, -c, 'echo $GREETING; exec sleep 60']}"
 
@@ -63,7 +64,7 @@ def test_it_has_its_own_environment_folder_and_session(installation: Installatio
 
 
 @pytest.mark.skipif(IS_COLD, reason="each process starts Python")
-def test_it_is_forked_and_has_nothing_of_the_server(installation: Installation) -> None:
+def test_it_is_forked_and_has_nothing_of_the_helper(installation: Installation) -> None:
     words, pipe = [*PROGRAM, "puzzle", "show", "peg-solitaire", "--board", "-"], subprocess.PIPE
     with (
         Process(words, env=installation.environment(), stdin=pipe, stdout=pipe, stderr=pipe) as first,
@@ -73,4 +74,27 @@ def test_it_is_forked_and_has_nothing_of_the_server(installation: Installation) 
             folder = Path(f"/proc/{process.pid}")
             wait_until(lambda folder=folder: len(list((folder / "fd").iterdir())) == 3)
             assert all("pipe:" in str(path.readlink()) for path in (folder / "fd").iterdir())
-            assert f"\nPPid:\t{os.getpid()}\n" not in (folder / "status").read_text()
+            assert (is_forked(folder.name), parent_of(folder.name)) == (True, str(os.getpid()))
+
+
+@pytest.mark.skipif(IS_COLD, reason="each process starts Python")
+def test_the_process_of_a_job_is_forked_and_a_child_of_its_run(installation: Installation) -> None:
+    installation.extra_environment["PYTHONPATH"] = f"{ROOT / 'tests' / 'fakes' / 'plugins'}:{ROOT}"
+    installation.write("one:\n  kind: session\n  with: {diary: diary, name: file}")
+    diary = installation.folder / "diary"
+    with installation.start("jobs", "run", "one") as run:
+        try:
+            wait_until(lambda: diary.exists() and diary.read_text("utf-8").endswith("\n"))
+            worker = re.findall(r" in (\d+)$", diary.read_text("utf-8"), re.MULTILINE)[0]
+            supervisor = parent_of(worker)
+            assert (is_forked(worker), is_forked(supervisor), parent_of(supervisor)) == (True, True, str(run.pid))
+        finally:
+            run.terminate()
+
+
+def is_forked(pid: str) -> bool:
+    return "tests.warm_program" in Path(f"/proc/{pid}/cmdline").read_text("utf-8")
+
+
+def parent_of(pid: str) -> str:
+    return re.findall(r"^PPid:\t(\d+)$", Path(f"/proc/{pid}/status").read_text("utf-8"), re.MULTILINE)[0]

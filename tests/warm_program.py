@@ -1,19 +1,22 @@
 """Real processes of the program without its start: they are forked from one that has imported it.
 
-Each worker of pytest has one server for each PYTHONPATH, started by the first `Process`. A process
-forked by it has its own arguments, environment, folder, streams, session and exit status, and is killed like
-any other. With PI_APPLIANCE_COLD=1, as in `deploy/test.sh --all`, each process starts Python.
+A helper process of each worker of pytest, one for each PYTHONPATH, forks them. So does a helper of each
+process that starts others itself: a daemon starts runs, and a run starts the process of its job. A process
+forked by it is a child of the process that asked for it. It has its own arguments, environment, folder,
+streams, session and exit status, and is killed like any other. With PI_APPLIANCE_COLD=1, as in
+`deploy/test.sh --all`, each process starts Python.
 """
 
 import atexit
-import contextlib
-import functools
+import ctypes
+import fcntl
 import gc
 import importlib
+import importlib.machinery
+import importlib.util
 import json
-import multiprocessing.connection
 import os
-import select
+import signal
 import socket
 import subprocess
 import sys
@@ -26,8 +29,14 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "pi_appliance")
 IS_COLD = os.environ.get("PI_APPLIANCE_COLD") == "1"
+_STARTERS = (["up"], ["jobs", "run"])  # commands that start processes of the program
 _SIZE = 1 << 17  # bytes of a request
+_MAX_WAIT = 300.0  # seconds for a helper; one that hangs must not hold a test
 _FOLLOWED = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONPATH")
+_CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine, 120), 0x8000
+_lock = threading.Lock()  # of the helpers
+_helpers: dict[str, socket.socket] = {}  # by PYTHONPATH
+_ready = set[str]()  # those that have imported the program
 
 
 def base_environment() -> dict[str, str]:
@@ -38,56 +47,43 @@ def base_environment() -> dict[str, str]:
 
 
 class Process(subprocess.Popen[Any]):
-    """A process like any other; if it is of the program, it is forked from the server."""
-
-    _status: socket.socket | None = None
+    """A process like any other; if it is of the program, it is forked by a helper."""
 
     # The only private part of Popen: the fork and the exec. test_warm_program.py notices if it changes.
     def _execute_child(self, *words: Any) -> None:
-        argv, _, preexec_fn, _, pass_fds, cwd, env, _, _, shell, *streams_and_ids = words
+        argv, _, preexec_fn, close_fds, pass_fds, cwd, env, _, _, shell, *streams_and_ids = words
         *streams, _, gid, gids, uid, umask, start_new_session, process_group = streams_and_ids
-        is_plain = (preexec_fn, pass_fds, shell, gid, gids, uid, umask, process_group) == (
-            *(None, (), False, None, None, None, -1, -1),
+        is_plain = (preexec_fn, close_fds, shell, gid, gids, uid, umask, process_group) == (
+            *(None, True, False, None, None, None, -1, -1),
         )
-        if IS_COLD or not is_plain or tuple(argv[:3]) != PROGRAM or not _can_fork(env or os.environ):
+        environment = dict(env or os.environ)
+        if IS_COLD or not is_plain or not _is_of_program(argv) or not _can_fork(environment):
             super()._execute_child(*words)  # type: ignore[misc]
             return
-        environment = dict(env or os.environ)
         request = {
-            "argv": [os.fsdecode(word) for word in argv[3:]],
+            "argv": [os.fsdecode(word) for word in argv[2:]],
             "cwd": str(cwd or Path.cwd()),
             "environment": environment,
             "start_new_session": start_new_session,
+            "pass_fds": pass_fds,
         }
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.settimeout(60)  # or a server that hangs would hold the test
         # Of each pair, the child has one end: it reads its input, and writes its output and its errors.
         ends = [default if end == -1 else end for default, end in enumerate((streams[0], streams[3], streams[5]))]
-        socket.send_fds(_server(environment["PYTHONPATH"]), [json.dumps(request).encode()], [*ends, theirs.fileno()])
-        theirs.close()
-        self._status = ours
-        self.pid = int.from_bytes(ours.recv(8))
-        assert self.pid, "the server has ended"
+        with _lock:
+            helper = _helper(environment.get("PYTHONPATH", str(ROOT)))
+            if helper is None:
+                super()._execute_child(*words)  # type: ignore[misc]
+                return
+            socket.send_fds(helper, [json.dumps(request).encode()], [*ends, *pass_fds])
+            self.pid = int.from_bytes(helper.recv(8))
+        assert self.pid, "the helper has ended"
         self._child_created = True
         self._close_pipe_fds(*streams)  # type: ignore[attr-defined]
 
-    def poll(self) -> int | None:
-        """Return the exit status, or None if the process runs."""
-        try:
-            return self.wait(0)
-        except subprocess.TimeoutExpired:
-            return None
 
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit status when the process has ended."""
-        if self._status is None:
-            return super().wait(timeout)
-        if self.returncode is None:
-            if not multiprocessing.connection.wait([self._status], timeout):
-                raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            self.returncode = os.waitstatus_to_exitcode(int.from_bytes(self._status.recv(8)))
-            self._status.close()
-        return self.returncode
+def use_for_all_processes() -> None:
+    """Have the code of the program start its processes like this, too."""
+    subprocess.Popen = Process  # type: ignore[misc]
 
 
 def run_process(
@@ -112,32 +108,55 @@ def run_process(
 
 
 def _start_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that only a starting Python reads, unless `_become` or the server follow them."""
+    """Return the variables that only a starting Python reads, unless `_become` or the helper follow them."""
     prefixes = ("PYTHON", "LC_", "LANG", "LD_")
     return {name: value for name, value in environment.items() if name.startswith(prefixes) and name not in _FOLLOWED}
 
 
+def _is_of_program(argv: Any) -> bool:
+    """Return whether the command runs a module of the program."""
+    if isinstance(argv, str | bytes | os.PathLike) or tuple(argv[:2]) != PROGRAM[:2]:
+        return False
+    return str(argv[2]).partition(".")[0] == PROGRAM[2]
+
+
 def _can_fork(environment: Mapping[str, str]) -> bool:
-    """Return whether a process of a server becomes the same as a started one."""
-    return "PYTHONPATH" in environment and _start_settings(environment) == _start_settings(base_environment())
+    """Return whether a forked process becomes the same as a started one, or notes warnings that it would not."""
+    return _start_settings({"PYTHONWARNINGS": "error", **environment}) == _start_settings(base_environment())
 
 
-@functools.cache
-def _server(python_path: str) -> socket.socket:
-    """Start a server, which has the plug-ins in `python_path`."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    number = theirs.fileno()
-    environment = {**base_environment(), "PYTHONPATH": python_path}
-    words = [sys.executable, "-m", "tests.warm_program", str(number)]
-    process = subprocess.Popen(words, cwd=ROOT, env=environment, pass_fds=[number])
-    theirs.close()
+def _helper(python_path: str) -> socket.socket | None:
+    """Return the connection to a helper that has the plug-ins in `python_path`, or None if there is none yet.
 
-    def end() -> None:
-        ours.close()
-        process.wait(60)
+    Only the main thread waits until the helper has imported the program: others run an event loop.
+    """
+    if python_path not in _helpers:
+        if __name__ == "__main__":  # a forked process has only the helper that it began with
+            return None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        number = theirs.fileno()
+        environment = {**base_environment(), "PYTHONPATH": python_path}
+        words = [sys.executable, "-m", "tests.warm_program", str(number)]
+        process = subprocess.Popen(words, cwd=ROOT, env=environment, pass_fds=[number])
+        theirs.close()
 
-    atexit.register(end)
-    return ours
+        def end() -> None:
+            ours.close()
+            process.wait(60)
+
+        atexit.register(end)
+        _helpers[python_path] = ours
+    helper = _helpers[python_path]
+    if python_path not in _ready:
+        is_main = threading.current_thread() is threading.main_thread()
+        helper.settimeout(_MAX_WAIT if is_main else 0)
+        try:
+            helper.recv(1)
+        except BlockingIOError:
+            return None
+        helper.settimeout(_MAX_WAIT)
+        _ready.add(python_path)
+    return helper
 
 
 def _import_program() -> None:
@@ -149,51 +168,69 @@ def _import_program() -> None:
 
 
 def _serve(control: socket.socket) -> list[str] | None:
-    """Fork a process for each request. Return its arguments there, and None here at the end."""
-    waiting = select.poll()
-    waiting.register(control, select.POLLIN)
-    children: dict[int, tuple[int, socket.socket]] = {}  # by the descriptor of the process
+    """Fork a process for each request. Return its module and arguments there, and None here at the end."""
     while True:
-        for ready, _ in waiting.poll():
-            if ready in children:
-                pid, status = children.pop(ready)
-                waiting.unregister(ready)
-                os.close(ready)
-                with status:
-                    _send(status, os.waitpid(pid, 0)[1])
-                continue
-            data, descriptors, _, _ = socket.recv_fds(control, _SIZE, 4, socket.MSG_CMSG_CLOEXEC)
-            if not data:
-                return None
-            *streams, number = descriptors
-            status = socket.socket(fileno=number)
-            pid = os.fork()
-            if not pid:
-                for each in (control, status, *(other for _, other in children.values())):
-                    each.close()
-                for process in children:
-                    os.close(process)
-                return _become(json.loads(data), streams)
-            for stream in streams:
-                os.close(stream)
-            process = os.pidfd_open(pid)
-            children[process] = pid, status
-            waiting.register(process, select.POLLIN)
-            _send(status, pid)
+        data, descriptors, _, _ = socket.recv_fds(control, _SIZE, 253, socket.MSG_CMSG_CLOEXEC)
+        if not data:
+            return None
+        pid = _fork_sibling()
+        if not pid:
+            control.close()
+            return _become(json.loads(data), descriptors)
+        for each in descriptors:
+            os.close(each)
+        control.send(pid.to_bytes(8))
 
 
-def _send(status: socket.socket, number: int) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the test did not wait for the process
-        status.send(number.to_bytes(8))
+def _fork_sibling() -> int:
+    """Fork like os.fork, except that the new process is a child of the parent of this one."""
+    ctypes.pythonapi.PyOS_BeforeFork()
+    words = (_CLONE, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    pid: int = ctypes.PyDLL(None).syscall(*map(ctypes.c_long, words))
+    if pid:
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+    else:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+    assert pid >= 0
+    return pid
 
 
-def _become(request: Mapping[str, Any], streams: list[int]) -> list[str]:
-    """Give this process what a started one gets from the kernel, and return its arguments."""
+def _start_helper() -> list[str] | None:
+    """Fork a helper of this process. Return None here, and what `_serve` returns in the processes that it forks."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        theirs.close()
+        ours.settimeout(_MAX_WAIT)
+        python_path = os.environ.get("PYTHONPATH", str(ROOT))
+        _helpers[python_path] = ours
+        _ready.add(python_path)
+        use_for_all_processes()
+        return None
+    ours.close()
+    at_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that it helps
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    os.closerange(3, theirs.fileno())  # a pipe and a lock end when the last process closes them
+    os.closerange(theirs.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    arguments = _serve(theirs)
+    if arguments is None:
+        os._exit(0)
+    signal.signal(signal.SIGINT, at_interrupt)
+    return arguments
+
+
+def _become(request: Mapping[str, Any], descriptors: list[int]) -> list[str]:
+    """Give this process what a started one gets from the kernel, and return its module and arguments."""
     if request["start_new_session"]:
         os.setsid()
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
+    numbers = [0, 1, 2, *request["pass_fds"]]
+    copies = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, max(numbers) + 1) for each in descriptors]
+    for each in descriptors:
+        os.close(each)
+    for copy, number in zip(copies, numbers, strict=True):
+        os.dup2(copy, number)
+        os.close(copy)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -210,14 +247,21 @@ def _become(request: Mapping[str, Any], streams: list[int]) -> list[str]:
     return request["argv"]
 
 
-def _main(argv: list[str]) -> None:
-    """Run the program and end like Python, except that the modules stay: it would copy all their pages."""
-    from pi_appliance import __main__ as program  # noqa: PLC0415 - the server imports it, tests need not
-
-    sys.argv = [str(program.__file__), *argv]
+def _main(module: str, argv: list[str]) -> None:
+    """Run a module and end like Python, except that the modules stay: it would copy all their pages."""
+    if argv[:1] in _STARTERS or argv[:2] in _STARTERS:
+        started = _start_helper()
+        if started is not None:
+            return _main(started[0], started[1:])
+    spec = importlib.util.find_spec("pi_appliance.__main__" if module == "pi_appliance" else module)
+    assert spec is not None
+    assert isinstance(spec.loader, importlib.machinery.SourceFileLoader)
+    sys.modules["__main__"] = importlib.util.module_from_spec(spec)
+    sys.modules["__main__"].__name__ = "__main__"
+    sys.argv = [str(spec.origin), *argv]
     status: Any = 0
     try:
-        program.main()
+        exec(spec.loader.get_code(spec.name) or "", sys.modules["__main__"].__dict__)  # noqa: S102 - what python -m does
     except SystemExit as ended:
         status = ended.code or 0
         if not isinstance(status, int):
@@ -234,6 +278,7 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()  # or each collection of a child would copy all pages
     with socket.socket(fileno=int(sys.argv[1])) as requests:
-        arguments = _serve(requests)
-    if arguments is not None:
-        _main(arguments)
+        requests.send(b".")
+        process_to_be = _serve(requests)
+    if process_to_be is not None:
+        _main(process_to_be[0], process_to_be[1:])
