@@ -53,6 +53,8 @@ class Sharing(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if MACHINE.search(file):
             return "the machine"
+        if "/rubiks_cube/" in file:
+            return "rubiks_cube"  # each process builds its tables for seconds
         return file if SHARED.search(file) else nodeid
 
 

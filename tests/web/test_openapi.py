@@ -1,5 +1,6 @@
 """The OpenAPI document is valid and complete, and its examples work as documented."""
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def test_every_route_is_documented(appliance: ServedAppliance, api_document: Any
     assert result == {(path, method) for path, by_method in api_document["paths"].items() for method in by_method}
 
 
-def prepare(appliance: ServedAppliance, path: str) -> None:
+def prepare(appliance: ServedAppliance) -> None:
     """Create everything that the examples use."""
     (appliance.daemon.appliance.config.path.parent / "tweets.txt").write_text("One.\nTwo.\n")
     player = appliance.player
@@ -100,11 +101,14 @@ def prepare(appliance: ServedAppliance, path: str) -> None:
     appliance.ask("/api/v1/alarms/once", {"at": "06:00"})
     appliance.ask("/api/v1/sleep", {"in": "10m"})
     appliance.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
-    if path.startswith("/runs"):
-        reports = appliance.daemon.appliance.config.reports
-        run(Options(puzzle="sudoku", boards=[Path("sample")]), FakeContext(reports / "numbers", job="numbers"))
-        appliance.ask("/api/v1/jobs/hello/run", {})
-        appliance.eventually(lambda: [run for run in appliance.ask("/api/v1/runs?job=hello").json if run["outcome"]])
+
+
+def record_runs(appliance: ServedAppliance) -> None:
+    """Run two jobs, of which one has a report."""
+    reports = appliance.daemon.appliance.config.reports
+    run(Options(puzzle="sudoku", boards=[Path("sample")]), FakeContext(reports / "numbers", job="numbers"))
+    appliance.ask("/api/v1/jobs/hello/run", {})
+    appliance.eventually(lambda: not appliance.daemon.runs.is_running("hello"))
 
 
 # What cannot be done to this installation without more ado, and the no that it gets.
@@ -134,22 +138,49 @@ def test_every_example_works_and_its_answer_matches_the_schema(tmp_path: Path, a
     reads = [(path, "get", by_method["get"]) for path, by_method in paths.items() if "get" in by_method]
     writes = [(path, *each) for path, by_method in paths.items() for each in by_method.items() if each[0] != "get"]
     assert len(reads) + len(writes) > 50
-    # The reads share an appliance. A write changes it, so that each has its own.
-    for number, requests in enumerate([reads, *([each] for each in writes)]):
-        with served(configuration(tmp_path / str(number), jobs=JOBS, stations=STATIONS)) as appliance:
-            prepare(appliance, "/runs" if requests is reads else requests[0][0])
-            for path, method, operation in requests:
-                check(appliance, api_document, path, method.upper(), operation)
+    checked = jsonschema.Draft202012Validator(api_document)
+    with Appliances(tmp_path) as appliances:
+        record_runs(appliances.current())
+        for path, method, operation in (*reads, *writes):
+            try:
+                check(appliances.current(), checked, path, method.upper(), operation)
+            except AssertionError:  # an earlier write took what it uses, or set a password
+                check(appliances.renewed(), checked, path, method.upper(), operation)
+        assert appliances.count < 15, "it is the exception"
 
 
-def check(appliance: ServedAppliance, api_document: Any, path: str, method: str, operation: Any) -> None:
+class Appliances(contextlib.ExitStack):
+    """Appliances that are prepared for the examples, one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder, self.count = folder, 0
+        self._current: ServedAppliance | None = None
+
+    def current(self) -> ServedAppliance:
+        """Return the appliance of the requests before."""
+        return self._current or self.renewed()
+
+    def renewed(self) -> ServedAppliance:
+        """Return a new appliance."""
+        self.close()
+        self.count += 1
+        config = configuration(self.folder / str(self.count), jobs=JOBS, stations=STATIONS)
+        self._current = self.enter_context(served(config))
+        prepare(self._current)
+        return self._current
+
+
+def check(
+    appliance: ServedAppliance, document: jsonschema.Draft202012Validator, path: str, method: str, operation: Any
+) -> None:
     asked = {each["name"]: each.get("example") for each in operation["parameters"] if each["in"] == "query"}
     query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
     named = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
     address = "/api/v1" + re.sub(r"\{(\w+)\}", lambda match: quote(str(named[match[1]])), path)
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body:
-        jsonschema.validate(body["example"], body["schema"])
+        document.evolve(schema=body["schema"]).validate(body["example"])
     sent = None if method == "GET" else (body["example"] if body else {})
     answer = appliance.ask(f"{address}?{query}" if query else address, sent, method=method)
     good = next(status for status in operation["responses"] if status.startswith("2"))
@@ -160,7 +191,7 @@ def check(appliance: ServedAppliance, api_document: Any, path: str, method: str,
         schema = (
             content["application/json"]["schema"] if status == int(good) else {"$ref": "#/components/schemas/Error"}
         )
-        jsonschema.validate(answer.json, {**schema, "components": api_document["components"]})
+        document.evolve(schema=schema).validate(answer.json)
     else:
         assert answer.headers["content-type"].startswith("image/")
 
