@@ -11,14 +11,13 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-PLATFORM = {"errors", "plugins", "roles", "operations", "json_schema", "system"}
+PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
 FEATURES = {"cluster", "posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
 SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),
     "plugins": {"errors"},
-    "roles": set[str](),
-    "operations": {"errors", "roles"},
+    "operations": {"errors"},
     "json_schema": set[str](),
     "system": {"errors"},
     "config": PLATFORM,
@@ -35,7 +34,7 @@ MAY_IMPORT = {
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 
 # The schedule's grammar is needed to read the configuration, and imports nothing but itself.
-GRAMMAR = {"scheduling.chance", "scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
+GRAMMAR = {"scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
 
 PURE = {
     "config.units",
@@ -43,7 +42,6 @@ PURE = {
     "music.model",
     "posting.lines",
     "posting.x_text",
-    "scheduling.chance",
     "scheduling.slot_times",
     "scheduling.due",
     "scheduling.schedule",
@@ -129,7 +127,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
-    "cryptography": {"cluster.certificates", "storage.backup_archive"},
+    "cryptography": {"cluster.certificates", "storage.archive"},
     "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.client"},
@@ -139,7 +137,7 @@ LIBRARIES = {
     "prometheus_client": set(),  # tests only: it would cost the idle daemon 13 MB
     "pysat": {"puzzles.sudoku.sat"},
     "segno": {"web.qr_code"},
-    "sqlite3": {"storage.damage_recovery", "storage.database"},
+    "sqlite3": {"storage.backup", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
     "yaml": {"config.editing", "config.binding"},

@@ -484,7 +484,7 @@ def test_a_failed_check_is_named_after_all_have_run(tmp_path: Path, spoilt: str,
     made_environment(clone / ".venv-test", "[test]", **said)
     ended = sh(clone / "deploy" / "test.sh", status=1, **path)
     again = ["python spoke"] * (spoilt == "python")
-    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "mypy spoke", "python spoke", *again]
+    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "python spoke", *again, "mypy spoke"]
     assert ended.stderr == f"pi-appliance: failed: {named}\n"
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation, integer, text
-from pi_appliance.roles import Role
+from pi_appliance.operations import Operation, Role, integer, text
 
 _API = "pi_appliance.puzzles.api"
 _PUZZLE = text(
