@@ -32,7 +32,7 @@ from pi_appliance.errors import (
     UnknownName,
     suggest,
 )
-from pi_appliance.home import HomePages, StateFeed, frame_values, state_operation
+from pi_appliance.home_pages import HomePages, StateFeed, frame_values, state_operation
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.maintenance.pages import BackupPages, SystemPages

@@ -16,8 +16,8 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.maintenance.full_backup import STANDARD_OUTPUT, BackupReader, Part, write_backup
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.archive import require_encryption
-from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.backup_archive import require_encryption
+from pi_appliance.storage.history import open_history
 from pi_appliance.system import files
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -134,7 +134,7 @@ def _read(prompt: str) -> str:
 
 
 def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
-    from pi_appliance.music.playlist_files import export_playlists  # noqa: PLC0415 - only with a player
+    from pi_appliance.music.playlist_backup import export_playlists  # noqa: PLC0415 - only with a player
 
     if config.player is None:
         return {}, []
@@ -145,7 +145,7 @@ def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
 
 
 def _import_playlists(path: Path, playlists: Mapping[str, bytes], file: Path) -> None:
-    from pi_appliance.music.playlist_files import import_playlists  # noqa: PLC0415
+    from pi_appliance.music.playlist_backup import import_playlists  # noqa: PLC0415
 
     try:
         config = load_config(path)

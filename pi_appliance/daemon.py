@@ -36,15 +36,15 @@ from pi_appliance.diagnostics.api import find_problems
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.json_schema import Instant
-from pi_appliance.maintenance.backups import restore_pending
-from pi_appliance.maintenance.update_checker import UpdateChecker
-from pi_appliance.music import services as music_services
+from pi_appliance.maintenance.backup_restore import restore_pending
+from pi_appliance.maintenance.updates import UpdateChecker
+from pi_appliance.music import radio_watchdog as music_services
 from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.music.player_hub import MusicServices, PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.operations import Values, all_operations
-from pi_appliance.posting.sender import PendingPostsRunner
+from pi_appliance.posting.pending_posts import PendingPostsRunner
 from pi_appliance.qr_cli import describe_setup
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
@@ -52,7 +52,8 @@ from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.daemon_interface import LogEntry
 from pi_appliance.scheduling.scheduler import MAX_SLEEP, Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
-from pi_appliance.storage.queues import Outbox, RunRequest
+from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher
 from pi_appliance.system.files import display_path

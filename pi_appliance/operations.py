@@ -3,7 +3,7 @@
 An `Operation` is data: a name, typed arguments, a help text, and the handler, whose type names the
 result. The JSON API, its OpenAPI document, the command line and the forms of the page derive from
 it, so a new operation or argument is one edit. The lists stand in `<feature>/operations.py`. These
-modules import nothing but this one: the command line reads them at every start, while a handler is
+modules import little but this one: the command line reads them at every start, while a handler is
 imported where it runs, which is the daemon.
 """
 
@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from pi_appliance.errors import InvalidOption, suggest
+from pi_appliance.roles import Role
 
 MODULES = {
     "devices": ("pi_appliance.access.operations",),
@@ -42,21 +43,6 @@ PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")
 DAY_PATTERN = r"[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 TIME_PATTERN = r"([01]\d|2[0-3]):[0-5]\d"
 
-
-class Role(StrEnum):
-    """What a person may do. Each role may also do everything of those before it."""
-
-    LISTEN = "listen"  # see what plays
-    GUEST = "guest"  # see the music, add to the queue
-    CONTROL = "control"  # music, alarms, announcements, sleep timer
-    OWNER = "owner"  # everything
-
-    def includes(self, other: "Role") -> bool:
-        """Return whether a person with this role may do what `other` may do."""
-        return _RANKS.index(self) >= _RANKS.index(other)
-
-
-_RANKS = tuple(Role)
 
 Values = Mapping[str, Any]
 """The parsed arguments of one call by name, with defaults for missing ones."""

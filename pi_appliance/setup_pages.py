@@ -26,9 +26,9 @@ from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms import api as alarms_api
 from pi_appliance.music.alarms.announce import CHIME
-from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.player_hub import MusicServices
-from pi_appliance.operations import Role
+from pi_appliance.music.volume_limits import max_volume
+from pi_appliance.roles import Role
 from pi_appliance.system import network
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form

@@ -11,13 +11,14 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-PLATFORM = {"errors", "plugins", "operations", "json_schema", "system"}
+PLATFORM = {"errors", "plugins", "roles", "operations", "json_schema", "system"}
 FEATURES = {"cluster", "posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
 SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),
     "plugins": {"errors"},
-    "operations": {"errors"},
+    "roles": set[str](),
+    "operations": {"errors", "roles"},
     "json_schema": set[str](),
     "system": {"errors"},
     "config": PLATFORM,
@@ -34,7 +35,7 @@ MAY_IMPORT = {
 """What wires everything may import all: app, daemon and the other modules at the top of the package."""
 
 # The schedule's grammar is needed to read the configuration, and imports nothing but itself.
-GRAMMAR = {"scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
+GRAMMAR = {"scheduling.chance", "scheduling.schedule", "scheduling.slot_times", "scheduling.explanation"}
 
 PURE = {
     "config.units",
@@ -42,6 +43,7 @@ PURE = {
     "music.model",
     "posting.lines",
     "posting.x_text",
+    "scheduling.chance",
     "scheduling.slot_times",
     "scheduling.due",
     "scheduling.schedule",
@@ -127,7 +129,7 @@ LIBRARIES = {
     "cattrs": {"config.binding"},
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
-    "cryptography": {"cluster.certificates", "storage.archive"},
+    "cryptography": {"cluster.certificates", "storage.backup_archive"},
     "distributed": {"cluster.member", "jobs.cluster_client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.client"},
@@ -137,7 +139,7 @@ LIBRARIES = {
     "prometheus_client": set(),  # tests only: it would cost the idle daemon 13 MB
     "pysat": {"puzzles.sudoku.sat"},
     "segno": {"web.qr_code"},
-    "sqlite3": {"storage.backup", "storage.database"},
+    "sqlite3": {"storage.damage_recovery", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
     "yaml": {"config.editing", "config.binding"},

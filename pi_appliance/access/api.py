@@ -15,7 +15,8 @@ from pi_appliance.config import units
 from pi_appliance.config.model import Web
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.json_schema import Instant, Keyword
-from pi_appliance.operations import Role, Values
+from pi_appliance.operations import Values
+from pi_appliance.roles import Role
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import iso_time
 from pi_appliance.web import qr_code

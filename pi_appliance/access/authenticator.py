@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 
 from pi_appliance.access.devices import MAX_AGE, Devices, Invitations
 from pi_appliance.access.password import same_code
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from pi_appliance.scheduling.daemon_interface import RunningDaemon
 from pi_appliance.web.security import COOKIE, Visitor, address_of
 

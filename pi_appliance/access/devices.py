@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system import files
 

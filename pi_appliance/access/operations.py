@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from pi_appliance.operations import Operation, Role, Values, choice, duration, text
+from pi_appliance.operations import Operation, Values, choice, duration, text
+from pi_appliance.roles import Role
 
 _API = "pi_appliance.access.api"
 MAX_NAME = 60  # characters

@@ -14,11 +14,11 @@ from pi_appliance.access.authenticator import cookie
 from pi_appliance.access.devices import Invitation
 from pi_appliance.access.operations import CHANGE_PASSWORD, INVITE
 from pi_appliance.errors import ApplianceError, InvalidOption
-from pi_appliance.operations import Role
+from pi_appliance.roles import ROLE_TEXTS, Role
 from pi_appliance.web import qr_code
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
-from pi_appliance.web.security import COOKIE, ROLE_TEXTS, VISITOR, RoleRoute, address_of, local_target
+from pi_appliance.web.security import COOKIE, VISITOR, RoleRoute, address_of, local_target
 
 _BROWSERS = (  # in this order: each also names those below it
     ("Edg", "Edge"),

@@ -97,7 +97,7 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
     if operation.needs_daemon:
         raise Unavailable(f"the appliance is not running; {START_HINT}")
     # The whole appliance is imported only if no daemon runs.
-    return load_function("pi_appliance.local:run_locally")(operation, values, config)
+    return load_function("pi_appliance.without_daemon:run_locally")(operation, values, config)
 
 
 def daemon_status() -> Mapping[str, object] | None:

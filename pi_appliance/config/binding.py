@@ -26,7 +26,8 @@ from pi_appliance.config import units
 from pi_appliance.config.units import Days, Money, Names, Percent, Size
 from pi_appliance.errors import ConfigError, Problem, suggest
 from pi_appliance.scheduling import schedule
-from pi_appliance.scheduling.schedule import Chance, Schedule
+from pi_appliance.scheduling.chance import Chance, parse_chance
+from pi_appliance.scheduling.schedule import Schedule
 
 YamlPath = tuple[str | int, ...]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi
@@ -283,7 +284,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(Names, parsed_by(_names))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
     converter.register_structure_hook(Path, by_text(lambda text: _BASE.get() / Path(text).expanduser(), "a file name"))
-    converter.register_structure_hook(Chance, parsed_by(schedule.parse_chance))
+    converter.register_structure_hook(Chance, parsed_by(parse_chance))
     converter.register_structure_hook_func(lambda cls: cls == Schedule, parsed_by(schedule.parse_schedule))
     optional = Union[Schedule, None]  # noqa: UP007 - X | None of a union of classes is flattened, and must be found as such
     converter.register_structure_hook_func(

@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config.triggers import Mqtt, Triggers
 from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
-from pi_appliance.scheduling.schedule import Chance, Schedule
+from pi_appliance.scheduling.chance import Chance
+from pi_appliance.scheduling.schedule import Schedule
 
 Issues = list[tuple[tuple[str | int, ...], str, str]]
 """Problems of values: the path of the key, the problem, and its correction."""

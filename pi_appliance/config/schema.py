@@ -36,7 +36,8 @@ from pi_appliance.config.model import (
 )
 from pi_appliance.config.triggers import ButtonTrigger, FileTrigger, Mqtt, TopicTrigger, Triggers
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
-from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
+from pi_appliance.scheduling.chance import Chance
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 
 _DURATION = {
     "type": "string",

@@ -1,14 +1,17 @@
 """Secrets: load them, insert them into addresses, and remove them from texts and logs."""
 
 import base64
+import contextlib
 import html
 import json
+import logging
 import re
 import shlex
 import stat
 import string
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
 from pi_appliance import plugins
@@ -397,6 +400,41 @@ class Redactor:
     def _learn_part(self, value: str) -> None:
         if len(value) >= SHORTEST:
             self.learn(value)
+
+
+@contextlib.contextmanager
+def redact_errors(redactor: Redactor) -> Iterator[None]:
+    """Remove secrets from the error that the block raises, and from its causes."""
+    try:
+        yield
+    except Exception as error:
+        for each in _error_chain(error):
+            each.args = tuple(redactor.redact_message(arg) if isinstance(arg, str) else arg for arg in each.args)
+        raise
+
+
+def redact_logs(redactor: Redactor) -> None:
+    """Remove secrets from all later log records: libraries log their requests."""
+    make = logging.getLogRecordFactory()
+
+    def make_redacted(*args: Any, **named: Any) -> logging.LogRecord:
+        record = make(*args, **named)
+        with contextlib.suppress(TypeError, ValueError):  # the handler reports arguments that do not fit
+            record.msg, record.args = redactor.redact_message(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = redactor.redact_message(logging.Formatter().formatException(record.exc_info))
+        return record
+
+    logging.setLogRecordFactory(make_redacted)
+
+
+def _error_chain(error: BaseException | None) -> Iterable[BaseException]:
+    """Yield `error` and its causes, as a traceback shows them."""
+    visited = set[int]()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _base64(raw: bytes) -> set[str]:

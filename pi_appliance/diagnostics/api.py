@@ -22,7 +22,7 @@ from pi_appliance.operations import Values
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
-from pi_appliance.storage.backup_folder import find_problem
+from pi_appliance.storage.daily_backups import find_problem
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome, is_failing
 from pi_appliance.system import machine

@@ -33,9 +33,8 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.reports import ReportSet, report_set
-from pi_appliance.scheduling.schedule import uniform_for_label
-from pi_appliance.storage.backup import open_history
-from pi_appliance.storage.history import Store
+from pi_appliance.scheduling.chance import uniform_for_label
+from pi_appliance.storage.history import Store, open_history
 from pi_appliance.storage.model import RESUME, Trigger, read_slot, run_variables
 from pi_appliance.system import clock, files, limits, supervisor
 from pi_appliance.system.machine import Sensors

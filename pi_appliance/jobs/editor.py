@@ -1,7 +1,7 @@
 """Jobs that are added, changed, copied and removed in the configuration file.
 
 Only keys whose value differs are written, so that everything else of an entry stays byte for byte.
-Programs are neither added nor changed here (config/hidden_parts.py).
+Programs are neither added nor changed here (config/hidden_programs.py).
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from functools import lru_cache
 from textwrap import dedent, indent
 from typing import Any
 
-from pi_appliance.config import editing, hidden_parts, loader
+from pi_appliance.config import editing, hidden_programs, loader
 from pi_appliance.config.binding import Tree, YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change, ConfigFile
 from pi_appliance.config.model import Config, Job
@@ -216,7 +216,7 @@ def edit_file(file: ConfigFile, change: Callable[[Any, Config], object]) -> None
 
     def checked(data: object) -> object:
         wanted = change(data, loader.load_config(file.path))
-        hidden_parts.require_same_programs(wanted, data)
+        hidden_programs.require_same_programs(wanted, data)
         return wanted
 
     file.edit(checked)
@@ -233,7 +233,7 @@ def _job(config: Config, name: str) -> Job:
 
 def block_text(text: str, name: str) -> str:
     """Return the YAML below the name of the job in the file `text`, without its programs."""
-    shown = hidden_parts.hide_programs(_excerpt(text, name))
+    shown = hidden_programs.hide_programs(_excerpt(text, name))
     start, end = _block_span(shown, name)
     return dedent(shown[start:end]).strip()
 
@@ -270,7 +270,7 @@ def replace_block(file: ConfigFile, name: str, block: str, version: str | None) 
     config = loader.load_config(file.path)
     require_version(_job(config, name), version)
     before, file_version = file.read()
-    shown = hidden_parts.hide_programs(before)
+    shown = hidden_programs.hide_programs(before)
     start, end = _block_span(shown, name)
     block = dedent(block.replace("\r\n", "\n")).strip("\n")
     is_below = shown[start - 1] == "\n"
@@ -278,5 +278,5 @@ def replace_block(file: ConfigFile, name: str, block: str, version: str | None) 
     new = indent(block, " " * (len(key) - len(key.lstrip(" ")) + 2))
     if not is_below:
         new = f" {block}" if "\n" not in block and block.startswith("{") else f"\n{new}"
-    text = hidden_parts.restore_programs(shown[:start] + new + shown[end:], before)
+    text = hidden_programs.restore_programs(shown[:start] + new + shown[end:], before)
     return file.replace(text, expected=file_version)

@@ -19,8 +19,9 @@ from pi_appliance.jobs.editor import InvalidJob
 from pi_appliance.jobs.job_fields import COMMAND, OPTIONS, Control, JobField
 from pi_appliance.scheduling import explanation, schedule, slot_times
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.chance import Chance, is_selected, parse_chance
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.scheduling.schedule import Chance, Cron, is_selected
+from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.scheduling.schedule_form import LABELS, WEEK, FieldError, Repeat, ScheduleForm
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form_fields
@@ -223,7 +224,7 @@ class JobFormPages:
         try:
             value, share = form.schedule_value(), form.chance_value()
             parsed = None if value is None else schedule.parse_schedule(value)
-            chance = None if share is None else schedule.parse_chance(share)
+            chance = None if share is None else parse_chance(share)
             zone = ZoneInfo(zone_name) if zone_name else config.zone_of(job) if job else config.time_zone
         except (ValueError, KeyError, OSError) as error:
             is_zone = isinstance(error, (KeyError, OSError))

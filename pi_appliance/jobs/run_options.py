@@ -33,7 +33,7 @@ from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.jobs.editor import entry_of
 from pi_appliance.jobs.job_fields import OPTIONS, JobField, fields_of
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 
 _MAX_REQUESTS = 20  # per job: each starts a process, and a stuck button must not start hundreds
 

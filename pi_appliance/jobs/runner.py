@@ -14,27 +14,36 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Config, Job
+from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import pings
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
+from pi_appliance.scheduling.concurrency import (
+    OVERLAP_RULES,
+    REPLACE_TIMEOUT,
+    Places,
+    describe_overlap,
+    describe_wait,
+    inherited_place,
+    is_limited,
+    stop_active_runs,
+)
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
-from pi_appliance.scheduling.places import Places, describe_wait, inherited_place, is_limited
-from pi_appliance.scheduling.schedule import is_selected, uniform_for_slot
 from pi_appliance.scheduling.slot_ledger import account_for_cron
-from pi_appliance.storage import backup
+from pi_appliance.storage import daily_backups
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
-from pi_appliance.storage.queues import Outbox, RunRequest, request_id
-from pi_appliance.system import clock, files, process, supervisor
+from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.run_requests import RunRequest, request_id
+from pi_appliance.system import clock, files, process
 from pi_appliance.system.long_wait import STOP_SIGNALS
 
 log = logging.getLogger("pi_appliance.notices")
 __all__ = ["BecomeSmall", "Listener", "LongRun", "resume", "run"]
 
-_REPLACE_TIMEOUT = 2 * supervisor.TERM_TIMEOUT  # seconds that a replaced run has to end
 _DELIVERY_TIMEOUT = 60.0  # seconds
 _MAX_WAIT = 86_400.0  # seconds that a run without a slot waits for a place
 _SWEEP_TIMEOUT = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
@@ -259,12 +268,13 @@ def _execute_run(
 ) -> Run:
     job, store, path = spec.job, appliance.store, appliance.lock_path(spec.job.name)
     reason = _find_skip_reason(appliance, spec, stop)
-    is_queued = job.concurrency is ConcurrencyPolicy.QUEUE and reason is None  # a skipped run need not wait
-    patience = job.timeout.total_seconds() if is_queued else _REPLACE_TIMEOUT if spec.is_request else _SWEEP_TIMEOUT
+    rule = OVERLAP_RULES[job.concurrency]
+    is_queued = rule.waits and reason is None  # a skipped run need not wait
+    patience = job.timeout.total_seconds() if is_queued else REPLACE_TIMEOUT if spec.is_request else _SWEEP_TIMEOUT
     with contextlib.ExitStack() as stack:
-        if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and spec.target != RESUME:
-            _stop_active_run(appliance, job, spec.due)
-            patience = _REPLACE_TIMEOUT
+        if rule.replaces and reason is None and spec.target != RESUME:
+            stop_active_runs(appliance, job.name, f"replaced by {spec.due or 'a manual run'}")
+            patience = REPLACE_TIMEOUT
         lock = stack.enter_context(files.acquire_lock(path, patience=patience, give_up=lambda: stop.signal))
         if lock is not None:
             appliance.close_interrupted_runs(job.name, lock)
@@ -279,7 +289,7 @@ def _execute_run(
             appliance.clear_skip(job.name, spec.due)
         result = reason if used_by is None else _skipped_result(spec, used_by)
         if result is None and lock is None:
-            result = AttemptResult(Outcome.SKIPPED, _overlap_reason(appliance, job.name), {})
+            result = AttemptResult(Outcome.SKIPPED, describe_overlap(appliance, job.name), {})
         if result is not None:
             return _record(appliance, spec, number, now, result, lock)
         assert lock is not None
@@ -377,29 +387,17 @@ def _skipped_result(spec: _RunSpec, used_by: int) -> AttemptResult:
     return AttemptResult(Outcome.SKIPPED, f"its slot {spec.due} was used by run {used_by}", {})
 
 
-def _stop_active_run(appliance: Appliance, job: Job, due: str | None) -> None:
-    for run in appliance.store.active_runs(job.name):
-        files.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a manual run'}")
-
-
 def _delete_old_data(appliance: Appliance, name: str) -> None:
     """Delete old runs and logs, and make the daily backup. Errors are ignored."""
     with contextlib.suppress(ApplianceError, OSError):
         for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
-        backup.back_up_daily(appliance.store)
-        _back_up_to_folder(appliance)
+        daily_backups.back_up_daily(appliance.store)
+        with contextlib.suppress(ApplianceError, OSError):  # the page and /health say why
+            daily_backups.back_up_to_folder(appliance.config, clock.now())
         prune = getattr(plugins.load("jobs", appliance.job(name).kind), "prune", None)
         if prune is not None:
             prune(appliance.store, appliance.config.retention.max_age, now=clock.now())
-
-
-def _back_up_to_folder(appliance: Appliance) -> None:
-    if appliance.config.backup is not None:
-        from pi_appliance.storage.backup_folder import back_up_to_folder  # noqa: PLC0415 - slow, and rarely needed
-
-        with contextlib.suppress(ApplianceError, OSError):  # the page and /health say why
-            back_up_to_folder(appliance.config, clock.now())
 
 
 def has_pending_work(appliance: Appliance, name: str) -> bool:
@@ -427,11 +425,6 @@ def _find_skip_reason(appliance: Appliance, spec: _RunSpec, stop: process.StopSi
     if is_conditional and (unmet := find_unmet_condition(job, appliance.config, stop)):
         return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
-
-
-def _overlap_reason(appliance: Appliance, name: str) -> str:
-    active = appliance.store.active_runs(name)
-    return f"run {active[0].id} is still active" if len(active) > 1 else "another run is still active"
 
 
 # Sessions, such as a ringing alarm

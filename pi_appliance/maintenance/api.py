@@ -12,11 +12,10 @@ from pi_appliance.diagnostics.context import CheckJson, CheckResult, DiagnosticC
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import Instant
-from pi_appliance.maintenance import backups
+from pi_appliance.maintenance import backup_restore
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.storage.backup import back_up_daily
-from pi_appliance.storage.backup_folder import back_up_to_folder
+from pi_appliance.storage.daily_backups import back_up_daily, back_up_to_folder
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.systemd import PowerAction
@@ -106,13 +105,13 @@ async def shutdown(services: Services, _: Values) -> PowerRequestJson:
 
 async def list_backups(services: Services, _: Values) -> list[BackupJson]:
     """Return the stored backups."""
-    return _stored_values(await asyncio.to_thread(backups.list_stored, services.appliance.config))
+    return _stored_values(await asyncio.to_thread(backup_restore.list_stored, services.appliance.config))
 
 
 async def create_backup(services: Services, _: Values) -> list[BackupJson]:
     """Make a backup now. Raises Unavailable if it cannot be written to one of its places."""
 
-    def make() -> Sequence[backups.StoredBackup]:
+    def make() -> Sequence[backup_restore.StoredBackup]:
         appliance, now, at_once = services.appliance, services.now(), timedelta(0)
         made = [
             back_up_daily(appliance.store, now=now, interval=at_once),
@@ -120,14 +119,14 @@ async def create_backup(services: Services, _: Values) -> list[BackupJson]:
         ]
         if made[0] is None:
             raise Unavailable(f"{appliance.config.state_dir} has no space for a backup; make room there")
-        return [each for each in backups.list_stored(appliance.config) if each.path in made]
+        return [each for each in backup_restore.list_stored(appliance.config) if each.path in made]
 
     return _stored_values(await asyncio.to_thread(make))
 
 
 async def restore_backup(services: Services, values: Values) -> PowerRequestJson:
     """Let the daemon restart with the state of a stored backup."""
-    await asyncio.to_thread(backups.restore_stored, services.appliance.config, values["name"])
+    await asyncio.to_thread(backup_restore.restore_stored, services.appliance.config, values["name"])
     return await restart(services, {})
 
 
@@ -169,7 +168,7 @@ def update_values(services: Services) -> SystemUpdateJson:
     }
 
 
-def _stored_values(stored: Iterable[backups.StoredBackup]) -> list[BackupJson]:
+def _stored_values(stored: Iterable[backup_restore.StoredBackup]) -> list[BackupJson]:
     return [
         {"name": each.path.name, "made_at": iso_time(each.made_at), "size": each.size, "place": each.place}
         for each in stored

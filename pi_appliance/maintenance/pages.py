@@ -15,10 +15,10 @@ from pi_appliance.diagnostics.api import run_doctor
 from pi_appliance.diagnostics.machine_facts import VERSIONS
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.maintenance import api
-from pi_appliance.maintenance.backups import NOTE, Uploads, find_stored, list_stored, restore_stored
+from pi_appliance.maintenance.backup_restore import NOTE, Uploads, find_stored, list_stored, restore_stored
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.storage.archive import ArchiveSummary
-from pi_appliance.storage.backup_folder import backup_chunks, find_problem
+from pi_appliance.storage.backup_archive import ArchiveSummary
+from pi_appliance.storage.daily_backups import backup_chunks, find_problem
 from pi_appliance.storage.model import iso_time
 from pi_appliance.system import network
 from pi_appliance.system.systemd import PowerAction

@@ -44,7 +44,7 @@ Handler = Callable[[MusicServices, Values], Awaitable[MusicJson]]
 def check_address(services: MusicServices, uri: str) -> None:
     """Refuse an address of this machine from the network. It may wait for the name service."""
     if VISITOR.get().address:
-        require_public_host(uri, services.appliance.config.radio.local_hosts)
+        require_public_host(uri, services.config.radio.local_hosts)
 
 
 async def player_of(services: MusicServices) -> Player:
@@ -132,7 +132,7 @@ async def check_player(services: MusicServices, values: Values) -> PlayerCheckJs
 
     The password is sent to the configured player only, and not to an address that is just tried.
     """
-    config = services.appliance.config
+    config = services.config
     kind = values["kind"] or (config.player.kind if config.player else "mpd")
     plugin = plugins.load("players", kind)
     is_known = config.player is not None and config.player.kind == kind
@@ -332,7 +332,7 @@ async def use_partition(services: MusicServices, values: Values) -> MusicJson:
     player, name = await player_of(services), values["name"]
     await _require_partition(player, name)
     await player.use_partition(name)
-    remember_partition(services.appliance.config.state_dir, name)
+    remember_partition(services.config.state_dir, name)
     return visible_music(services.daemon.hub, await player.state())
 
 
@@ -349,7 +349,7 @@ async def delete_partition(services: MusicServices, values: Values) -> list[Part
             await player.use_partition(name)
         raise
     if was_current:
-        remember_partition(services.appliance.config.state_dir, DEFAULT_PARTITION)
+        remember_partition(services.config.state_dir, DEFAULT_PARTITION)
     return await list_partitions(services, values)
 
 

@@ -40,7 +40,8 @@ from pi_appliance.music.player_hub import MusicJson, MusicServices
 from pi_appliance.music.stations import Stations, resolve_source
 from pi_appliance.music.usb.drives import UsbDrive, count_tracks
 from pi_appliance.music.usb.mounts import UsbNotConfigured
-from pi_appliance.operations import Argument, Operation, Role, Values
+from pi_appliance.operations import Argument, Operation, Values
+from pi_appliance.roles import Role
 from pi_appliance.system.http import is_web_address
 from pi_appliance.web.params import Call
 

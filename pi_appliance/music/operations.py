@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pi_appliance.operations import Argument, Group, Operation, Role, array, boolean, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, array, boolean, choice, integer, text
+from pi_appliance.roles import Role
 
 _API = "pi_appliance.music.api"
 _TEXT = "pi_appliance.music.text"

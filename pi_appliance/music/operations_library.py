@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from pi_appliance.music.operations import COUNT, ID, MAX_COUNT, MAX_POSITION, NUMBER, START, words
-from pi_appliance.operations import Argument, Group, Operation, Role, array, boolean, choice, integer, text
+from pi_appliance.operations import Argument, Group, Operation, array, boolean, choice, integer, text
+from pi_appliance.roles import Role
 
 _API = "pi_appliance.music.api_library"
 _TEXT = "pi_appliance.music.text"

@@ -19,7 +19,7 @@ from pi_appliance.music.mpd.player import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.music.usb.drives import UsbDrive
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import BASE
 from pi_appliance.web.security import RoleRoute
@@ -200,7 +200,7 @@ class MusicPages:
         return frozenset(uri for uri, rating in ratings.items() if rating.favourite)
 
     def _music_folder(self) -> MusicFolder | None:
-        return find_music_folder(self._services.appliance.config, sound_cards.machine_root())
+        return find_music_folder(self._services.config, sound_cards.machine_root())
 
     async def _player(self) -> Player:
         return await self._services.daemon.hub.player()

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
 from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
 from pi_appliance.music.model import (
     CONNECTION,
     DEFAULT_PARTITION,
@@ -31,12 +30,13 @@ from pi_appliance.music.model import (
     advanced,
     player_values,
 )
-from pi_appliance.music.mpd import private
+from pi_appliance.music.mpd import fallback_mpd
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
 from pi_appliance.music.stations import Stations, stations_of
+from pi_appliance.music.volume_limits import PlayerPolicy, apply_policy
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
-from pi_appliance.storage.backup import LazyStore
+from pi_appliance.storage.history import Store, open_history
 from pi_appliance.system import files
 
 if TYPE_CHECKING:
@@ -115,9 +115,14 @@ class MusicServices(Services):
     daemon: MusicDaemon
 
     @property
+    def config(self) -> Config:
+        """The current configuration."""
+        return self.daemon.appliance.config
+
+    @property
     def stations(self) -> Stations:
         """The web radio stations of the current configuration."""
-        return stations_of(self.daemon.appliance.config)
+        return stations_of(self.config)
 
 
 class Subscription:
@@ -310,7 +315,7 @@ class PlayerHub:
     async def _run_fallback(self, reason: str) -> str:
         """Follow the silent MPD until the configured player appears; return the error."""
         try:
-            async with private.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
+            async with fallback_mpd.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
                 fallback = _fallback_player(address, self._kind, self._options)
                 return await self._until_configured_appears(self._follow(fallback, address, reason + FALLBACK_NOTICE))
         except ApplianceError as error:
@@ -389,6 +394,26 @@ def _with_partition(options: Any, state_dir: Path) -> Any:
     return options
 
 
+class _LazyStore:
+    """The database in the folder `state`, opened when it is first needed."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._store: Store | None = None
+
+    def open(self) -> Store:
+        """Return the store. Raises `Unavailable`."""
+        if self._store is None:
+            self._store = open_history(files.make_directory(self._state, mode=0o750))
+        return self._store
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
 async def open_player(
     config: Config, secrets: Mapping[str, str], *, notify: Callable[[str], None] = _log.info
 ) -> Player:
@@ -416,14 +441,14 @@ async def open_player(
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise
-        address = private.socket_path(config.state_dir / FALLBACK_DIR)
+        address = fallback_mpd.socket_path(config.state_dir / FALLBACK_DIR)
         player = _fallback_player(address, plugin.kind, plugin.options)
         try:
             await player.state()
         except Unavailable:
             raise error from None
         notify(f"{error}{FALLBACK_NOTICE}")
-    history = LazyStore(config.state_dir)
+    history = _LazyStore(config.state_dir)
     return apply_policy(
         player,
         PlayerPolicy(

@@ -30,9 +30,8 @@ from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailabl
 from pi_appliance.jobs import pings
 from pi_appliance.notify import messages
 from pi_appliance.scheduling.appliance import refuse_as_root
-from pi_appliance.storage.backup import open_history
-from pi_appliance.storage.history import Store
-from pi_appliance.storage.queues import MAX_WAIT, SENT_WINDOW, Outbox
+from pi_appliance.storage.history import Store, open_history
+from pi_appliance.storage.notification_outbox import MAX_WAIT, SENT_WINDOW, Outbox
 from pi_appliance.system import clock, files, network, supervisor
 from pi_appliance.system.backoff import retry_delay
 

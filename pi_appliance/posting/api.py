@@ -25,13 +25,13 @@ from pi_appliance.posting.forecast import (
 from pi_appliance.posting.line_states import RefusedLineJson, TextCheckJson, TweetLinesJson
 from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
 from pi_appliance.posting.network_login import NetworkLogin, NetworkTestJson, load_secrets
-from pi_appliance.posting.networks import network_config
+from pi_appliance.posting.sender import network_config
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.history import open_history
 from pi_appliance.storage.model import iso_time
 
 _CENT = Decimal("0.01")

@@ -14,7 +14,7 @@ from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import lines
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, mark_used, pick_line
 from pi_appliance.posting.model import PENDING_STATES, Post, PostLimits, PostState
-from pi_appliance.posting.networks import post_limits
+from pi_appliance.posting.sender import post_limits
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import (
     Draft,
@@ -24,8 +24,9 @@ from pi_appliance.posting.tweet_job import (
     read_lines,
     require_tweet_job,
 )
-from pi_appliance.scheduling import schedule, slot_times
+from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance, Slot
+from pi_appliance.scheduling.chance import uniform_for_label
 from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.system.machine import Sensors
 
@@ -125,9 +126,7 @@ class PostPreview:
         if not drafts:
             return UpcomingPost(slot, "nothing: no line can be posted; see: pi-appliance tweets check")
         fingerprints = [line_fingerprint(each.line) for each in drafts]
-        draw = schedule.uniform_for_label(
-            self._appliance.secret, self._job.name, slot_times.format_slot(slot.at), "line"
-        )
+        draw = uniform_for_label(self._appliance.secret, self._job.name, slot_times.format_slot(slot.at), "line")
         index = pick_line(fingerprints, self._used, self._options.order, draw)
         if index is None:
             return UpcomingPost(slot, "nothing: every line was posted")

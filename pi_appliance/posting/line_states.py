@@ -41,9 +41,9 @@ from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND, attach_report, require_tweet_job
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.explanation import describe_chance
-from pi_appliance.storage.backup import open_history
+from pi_appliance.storage.history import open_history
 from pi_appliance.storage.model import iso_time
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import files
 
 LOCK = "lines.lock"  # in the state folder

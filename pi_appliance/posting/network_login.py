@@ -22,10 +22,10 @@ from pi_appliance.config import secret_writer
 from pi_appliance.config.loader import load_usable
 from pi_appliance.config.model import Config
 from pi_appliance.config.secret_writer import SecretFile
-from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network, secret_names
+from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network, redact_errors, secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.posting.model import Prompt
-from pi_appliance.posting.networks import connect, network_config, redact_errors, require_installed
+from pi_appliance.posting.sender import connect, network_config, require_installed
 from pi_appliance.system import files
 from pi_appliance.system.systemd import Systemd
 

@@ -9,17 +9,19 @@ Networks with idempotency keys do not need the search.
 
 import contextlib
 import hashlib
-import logging
-import time
+import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from pi_appliance import plugins
 from pi_appliance.config import secrets, units
+from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
+from pi_appliance.config.secrets import SHORTEST, Redactor, missing, redact_errors, redact_logs
 from pi_appliance.errors import (
     AccountBlocked,
     ApplianceError,
@@ -44,21 +46,13 @@ from pi_appliance.posting.model import (
     PostState,
     SentPost,
 )
-from pi_appliance.posting.networks import CHECK_ACCOUNT, connect, post_limits
-from pi_appliance.posting.store import JobPostStore, PostDatabase
-from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import RESUME, Report, Result, Trigger
-from pi_appliance.system import clock
-
-if TYPE_CHECKING:  # it loads asyncio, which a run does without
-    from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.store import JobPostStore
+from pi_appliance.storage.model import Report, Result
 
 _MAX_SEARCH_TIME = timedelta(days=3)  # after the expiry of a post that may have been sent
 _MAX_DELAY = timedelta(hours=2)  # a longer one was scheduled while the clock was ahead
 _MAX_WAIT = timedelta(days=1)  # that a network may ask for
-_REST_TIME = 60.0  # seconds between two runs of a job that the daemon starts for pending posts
-
-log = logging.getLogger("pi_appliance.posts")
 
 
 class LimitsUnknown(Exception):
@@ -287,6 +281,85 @@ def _retry_delay(attempts: int) -> timedelta:
     return min(timedelta(minutes=1 << min(max(attempts, 1) - 1, 10)), MAX_RETRY_DELAY)
 
 
+def network_config(config: Config, name: str) -> PluginConfig:
+    """Return the configuration of the network `name`. Raises UnknownName."""
+    if name not in config.networks:
+        raise UnknownName("network", name, tuple(config.networks))
+    return config.networks[name]
+
+
+def post_limits(config: Config, name: str) -> PostLimits:
+    """Return the limits of the network `name`, without connecting. Raises UnknownName."""
+    part = network_config(config, name)
+    limits: PostLimits = plugins.load("networks", part.kind).post_limits(part.options, config.network_dirs(name))
+    return limits
+
+
+def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: Path | None = None) -> Network:
+    """Connect the network `name`. Its errors and all logs are free of secrets.
+
+    Args:
+        secrets: All secrets; the network gets its own.
+        private: Directory for the network's own state, in place of the configured one.
+
+    Raises:
+        UnknownName: The network does not exist.
+        Refused: A secret is missing, or a library is not installed.
+    """
+    part = network_config(config, name)
+    if lack := missing(part, secrets):
+        raise Refused(f"{lack}; run: pi-appliance networks login {name}")
+    redactor = Redactor(value for value in secrets.values() if len(value) >= SHORTEST)
+    redact_logs(redactor)
+    dirs = config.network_dirs(name)
+    dirs = NetworkDirs(private or dirs.private, dirs.public)
+    with require_installed(part.kind), redact_errors(redactor):
+        network: Network = plugins.load("networks", part.kind).connect(part.options, secrets, dirs)
+    return _RedactingNetwork(network, redactor)
+
+
+@contextlib.contextmanager
+def require_installed(kind: str) -> Iterator[None]:
+    """Convert ModuleNotFoundError to Refused with the command that installs the library."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        install = f"{sys.executable} -m pip install {error.name}"
+        raise Refused(f"{kind} needs {error.name}, which is not installed; run: {install}") from None
+
+
+class _RedactingNetwork:
+    """A network whose errors are free of secrets, even if the server repeats one."""
+
+    def __init__(self, network: Network, redactor: Redactor) -> None:
+        self._network, self._redactor = network, redactor
+
+    @property
+    def limits(self) -> PostLimits:
+        with redact_errors(self._redactor):
+            return self._network.limits
+
+    @property
+    def idempotent(self) -> bool:
+        return self._network.idempotent
+
+    @property
+    def search_lag(self) -> timedelta:
+        return self._network.search_lag
+
+    def post(self, post: Post, *, key: str, thread: Sequence[SentPost] = ()) -> SentPost:
+        with redact_errors(self._redactor):
+            return self._network.post(post, key=key, thread=thread)
+
+    def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:
+        with redact_errors(self._redactor):
+            return self._network.find_post(post, key=key, known_ids=known_ids, since_id=since_id)
+
+    def whoami(self) -> str:
+        with redact_errors(self._redactor):
+            return self._network.whoami()
+
+
 class PostingContext(JobContext):
     """The context of a run that may post."""
 
@@ -405,44 +478,3 @@ def _describe_failure(record: PostRecord) -> str:
         PostState.UNCERTAIN: "may be posted",
     }
     return f"{record.network}: {states.get(record.state, 'not posted')}: {record.reason}"
-
-
-class PendingPostsRunner:
-    """Start runs that send pending posts. The daemon calls `tick` in each of its rounds."""
-
-    def __init__(
-        self,
-        appliance: Callable[[], Appliance],
-        runs: "ChildRuns",
-        *,
-        now: Callable[[], datetime] = clock.now,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._appliance, self._runs, self._now, self._monotonic = appliance, runs, now, monotonic
-        self._rests: dict[str, float] = {}  # job -> monotonic time of the earliest next run
-        self._logged_error = ""
-
-    async def tick(self) -> None:
-        """Start a run of each job that has a post due. Reads a small index only."""
-        try:
-            for job in self._due_jobs():
-                self._rests[job] = self._monotonic() + _REST_TIME
-                await self._runs.start(job, Trigger.DAEMON, due=RESUME)
-            self._logged_error = ""
-        except (ApplianceError, OSError) as error:
-            if str(error) != self._logged_error:
-                log.warning("pending posts cannot be sent: %s", error)
-            self._logged_error = str(error)
-
-    def _due_jobs(self) -> list[str]:
-        appliance, now = self._appliance(), self._now()
-        due = PostDatabase(appliance.store).jobs_due(now)
-        if not due:
-            return []
-        paused = {name for name, pause in appliance.store.slots.pauses().items() if pause.is_active(now)}
-        resting = {job for job, until in self._rests.items() if until > self._monotonic()}
-        return [
-            job
-            for job in due
-            if job in appliance.config.jobs and job not in paused | resting and not self._runs.is_running(job)
-        ]

@@ -26,7 +26,7 @@ from pi_appliance.puzzles.board_report import (
     render_precomputed,
 )
 from pi_appliance.puzzles.boards import load_puzzle
-from pi_appliance.puzzles.plan import Task, plan_tasks
+from pi_appliance.puzzles.dry_run import Task, plan_tasks
 from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.system import files
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation, Role, integer, text
+from pi_appliance.operations import Operation, integer, text
+from pi_appliance.roles import Role
 
 _API = "pi_appliance.puzzles.api"
 _PUZZLE = text(

@@ -10,9 +10,9 @@ from starlette.routing import Route
 
 from pi_appliance.errors import Refused
 from pi_appliance.jobs.pages import HEADERS
-from pi_appliance.operations import Role
 from pi_appliance.puzzles import Grid, api, daily
 from pi_appliance.puzzles.daily import DailyPuzzle, Progress
+from pi_appliance.roles import Role
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form

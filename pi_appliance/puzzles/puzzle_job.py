@@ -34,7 +34,7 @@ from pi_appliance.puzzles.board_report import (
 )
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.puzzles.daily import daily_to_json
-from pi_appliance.puzzles.plan import Plan, Task, plan_tasks
+from pi_appliance.puzzles.dry_run import Plan, Task, plan_tasks
 from pi_appliance.puzzles.rendering import format_details, format_elapsed, render_rows
 from pi_appliance.puzzles.result_page import Page
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local

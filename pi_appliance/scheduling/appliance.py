@@ -18,9 +18,9 @@ from pi_appliance.config.loader import load_config, load_usable
 from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.scheduling import slot_times
-from pi_appliance.scheduling.schedule import Cron, Every, is_selected, uniform_for_slot
-from pi_appliance.storage.backup import open_history
-from pi_appliance.storage.history import Pause, Store, slot_key
+from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
+from pi_appliance.scheduling.schedule import Cron, Every
+from pi_appliance.storage.history import Pause, Store, open_history, slot_key
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.system import clock, files
 

@@ -1,7 +1,7 @@
 """Runs as child processes, and the requests and checkpoints that start them.
 
-A scheduled run waits here until it has a place (scheduling/places.py). Its slot or request is not
-claimed before its process begins, so a daemon that is killed finds it again.
+A scheduled run waits here until it has a place (scheduling/concurrency.py). Its slot or request is
+not claimed before its process begins, so a daemon that is killed finds it again.
 
 The run that starts a request first consumes it (`Store.start_run`), so a second run does not find
 it. The time of a request is compared with the wall clock in each round, so it follows clock
@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Job, NotifyTargets, Priority
+from pi_appliance.config.model import Job, NotifyTargets, Priority
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.places import PLACE, Places, is_limited, priority_of
+from pi_appliance.scheduling.concurrency import OVERLAP_RULES, PLACE, Places, is_limited, priority_of
 from pi_appliance.storage.model import RESUME, Outcome, Trigger
-from pi_appliance.storage.queues import JobCheckpoint, RunRequest
+from pi_appliance.storage.run_requests import JobCheckpoint, RunRequest
 from pi_appliance.system import files
 from pi_appliance.system.clock import Clock
 from pi_appliance.system.runtime_socket import NO_HANDOVER
@@ -379,7 +379,7 @@ class RequestRunner:
     def _waits_for_run(self, request: RunRequest) -> bool:
         """Return whether `request` waits for an active run, which keeps requests in order."""
         job = self._appliance().config.jobs.get(request.job)
-        return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._is_active(request.job)
+        return job is not None and OVERLAP_RULES[job.concurrency].waits and self._is_active(request.job)
 
     def _is_due(self, request: RunRequest) -> bool:
         return request.immediate or (self._trusted() and request.run_at <= self._clock.now())

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from pi_appliance.config.config_file import WrongFile
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.systemd import MachinePower
 
@@ -89,7 +89,7 @@ class RunningDaemon(Protocol):
 
     @property
     def update_checker(self) -> Any:
-        """Looks for newer releases: an `UpdateChecker` of maintenance/update_checker.py."""
+        """Looks for newer releases: an `UpdateChecker` of maintenance/updates.py."""
 
     @property
     def wifi(self) -> Any:

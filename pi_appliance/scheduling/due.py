@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 from pi_appliance.config import units
 from pi_appliance.config.model import Config, Job
 from pi_appliance.scheduling import slot_times
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule, is_selected, uniform_for_slot
+from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule
 from pi_appliance.storage.model import Outcome
 
 MAX_COUNT = 200  # unused slots are counted up to this number

@@ -11,13 +11,13 @@ from pi_appliance.config import units
 from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, Priority, StartedBy
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.scheduling import slot_times
+from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import (
     MONTH_LENGTHS,
     MONTHS,
     STEP_FIELD,
     WEEKDAYS,
     AtBoot,
-    Chance,
     Cron,
     CronFields,
     Every,

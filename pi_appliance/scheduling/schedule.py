@@ -1,4 +1,4 @@
-"""Schedules and chances: their types, and the values of `schedule:` and `chance:`.
+"""Schedules: their types, and the values of `schedule:`.
 
 A schedule is a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times
 ["06:00", "18:00"], {times: [...], days: [mon, fri]} or a list of cron expressions.
@@ -8,13 +8,10 @@ daylight saving). Expressions that Debian's cron reads differently are rejected,
 the daemon agree on a job.
 """
 
-import hashlib
-import hmac
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from fractions import Fraction
 from itertools import islice
 
 from cronsim import CronSim, CronSimError
@@ -208,10 +205,8 @@ _DAY_NAMES = (*WEEKDAYS, "sunday", "monday", "tuesday", "wednesday", "thursday",
 _DAY_GROUPS = {"weekdays": "1-5", "weekends": "0,6", "daily": "*"}
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _LIKE_A_TIME = re.compile(r"\d{1,2}[:.h]\d{0,2}")
-_FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"], "@daily", "@reboot" or "every 15m"'
 _EXAMPLES = {"times": '["07:00", "19:30"]', "days": "[mon, fri]", "schedule": '["06:00", "18:00"]'}
-_CHANCE_ERROR = "a chance is more than 0 and at most 1, such as 1/4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,27 +229,6 @@ class AtBoot:
 
 
 Schedule = Cron | Every | AtBoot
-
-
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """The probability that a slot is used, as a fraction."""
-
-    numerator: int
-    denominator: int
-
-    def __post_init__(self) -> None:
-        if not 0 < self.numerator <= self.denominator:
-            raise ValueError(_CHANCE_ERROR)
-
-    @property
-    def fraction(self) -> Fraction:
-        """The probability, exactly."""
-        return Fraction(self.numerator, self.denominator)
-
-    def __str__(self) -> str:
-        """Return it as in the configuration, such as 1/4."""
-        return f"{self.numerator}/{self.denominator}"
 
 
 class ScheduleError(ValueError):
@@ -335,15 +309,6 @@ def parse_time(text: str) -> time:
     return time(int(match[1]), int(match[2]))
 
 
-def parse_chance(value: object) -> Chance:
-    """Parse 1/4, or a number such as 0.25. Raises ValueError with advice."""
-    if match := _FRACTION.fullmatch(str(value)):
-        return Chance(int(match[1]), int(match[2]))
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
-        return Chance(1, 1) if value == 1 else Chance(round(value * 1_000_000), 1_000_000)
-    raise ValueError(_CHANCE_ERROR)
-
-
 def next_time(text: str, now: datetime) -> datetime:
     """Return the next local time `text` after `now`, without a zone. `now` has a zone."""
     local = now.replace(tzinfo=None, fold=0)
@@ -359,31 +324,6 @@ def seconds_until(local: datetime, now: datetime) -> float:
     """
     instant = local.replace(tzinfo=now.tzinfo)
     return (instant.astimezone(UTC) - now.astimezone(UTC)).total_seconds()
-
-
-def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
-    """Return whether the slot `due` of `job` is used. Without a chance every slot is."""
-    if chance is None:
-        return True
-    digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
-    # Integers avoid rounding: 1/1 is always selected, and the rest is as uniform as HMAC.
-    return int.from_bytes(digest[:16]) * chance.denominator < chance.numerator << 128
-
-
-def uniform_for_slot(secret: bytes, job: str, due: str) -> float:
-    """Return a uniform number from 0 to below 1: always the same for the slot `due` of `job`."""
-    return _uniform_draw(secret, "slot", job, due)
-
-
-def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
-    """Return a uniform number from 0 to below 1: always the same for `label` at `slot` of `job`."""
-    return _uniform_draw(secret, "label", job, slot, label)
-
-
-def _uniform_draw(secret: bytes, *message: str) -> float:
-    """Return a number drawn from `message`. Its first part separates the kinds of draws."""
-    digest = hmac.digest(secret, "\n".join(message).encode(), hashlib.sha256)
-    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds
 
 
 def _from_text(text: str) -> Schedule:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from pi_appliance.config import units
 from pi_appliance.scheduling import schedule
+from pi_appliance.scheduling.chance import parse_chance
 from pi_appliance.scheduling.schedule import WEEKDAYS, AtBoot, Cron, Every, Schedule
 
 WEEK = (*WEEKDAYS[1:], WEEKDAYS[0])
@@ -65,7 +66,7 @@ class ScheduleForm:
             parsed = schedule.parse_schedule(written)
             fields = {"cron": _expressions(written, parsed), **_fields(parsed)}
         if chance is not None:
-            share = schedule.parse_chance(chance).fraction
+            share = parse_chance(chance).fraction
             fields |= {"one_in": str(share.denominator)} if share.numerator == 1 else {"chance": str(chance)}
         return cls(**fields)  # type: ignore[arg-type]
 
@@ -93,8 +94,8 @@ class ScheduleForm:
                 changes["schedule",] = value
         with _naming("chance"):
             share = self.chance_value()
-            before = None if chance is None else schedule.parse_chance(chance)
-            if before != (None if share is None else schedule.parse_chance(share)):
+            before = None if chance is None else parse_chance(chance)
+            if before != (None if share is None else parse_chance(share)):
                 changes["chance",] = share
         return changes
 
@@ -135,7 +136,7 @@ class ScheduleForm:
     def chance_value(self) -> object:
         """Return the chance as plain data of YAML, None for every slot. Raises ValueError."""
         if self.chance:
-            return str(schedule.parse_chance(self.chance))
+            return str(parse_chance(self.chance))
         if not self.one_in or self.one_in == "1":
             return None
         if not self.one_in.isdecimal() or int(self.one_in) == 0:

@@ -11,14 +11,15 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, NotifyTargets, StartedBy
+from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.chance import uniform_for_slot
 from pi_appliance.scheduling.child_runs import ChildRuns
+from pi_appliance.scheduling.concurrency import MAX_QUEUED, OVERLAP_RULES, Places, StartQueue, describe_wait
 from pi_appliance.scheduling.due import SlotStart
-from pi_appliance.scheduling.places import Places, describe_wait
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, uniform_for_slot
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import (
     NEVER,
     CursorState,
@@ -38,51 +39,7 @@ _MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is 
 _RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
 _PLACE_INTERVAL = 2.0  # seconds; runs of other processes do not report that they free a place
 
-MAX_QUEUED = 10  # slots of one job that wait
-
 Sleep = Callable[[float], Awaitable[object]]
-
-
-class StartQueue:
-    """One queue per job, in the order of the slots."""
-
-    def __init__(self) -> None:
-        self._slots: dict[str, list[tuple[datetime, float]]] = {}  # each with its earliest start
-
-    def __len__(self) -> int:
-        return sum(map(len, self._slots.values()))
-
-    def has_slots(self, job: str) -> bool:
-        """Return whether a slot of `job` waits."""
-        return bool(self._slots.get(job))
-
-    def add(self, job: str, slot: datetime, not_before: float) -> bool:
-        """Queue `slot` of `job`, not to start before `not_before`. Return False if it is full."""
-        slots = self._slots.setdefault(job, [])
-        if len(slots) >= MAX_QUEUED:
-            return False
-        slots.append((slot, not_before))
-        return True
-
-    def ready_jobs(self, monotonic: float) -> list[str]:
-        """Return the jobs whose first slot may start now."""
-        return [job for job, slots in self._slots.items() if slots and slots[0][1] <= monotonic]
-
-    def pop_slot(self, job: str) -> datetime:
-        """Remove the first slot of `job` from its queue and return it."""
-        return self._slots[job].pop(0)[0]
-
-    def remove_job(self, job: str) -> None:
-        """Remove the queue of `job`."""
-        self._slots.pop(job, None)
-
-    def start_delays(self, monotonic: float) -> list[float]:
-        """Return the seconds until each slot that waits for a time.
-
-        Slots that wait for the end of a run are not included, because the end wakes the loop.
-        """
-        starts = [slots[0][1] for slots in self._slots.values() if slots]
-        return [start - monotonic for start in starts if start > monotonic]
 
 
 async def _no_extra_work() -> float:
@@ -251,12 +208,10 @@ class Scheduler:
     async def _start_due_slots(self, job: Job, cursor: CursorState, now: datetime) -> None:
         for start in self._ledger.take_due_slots(job, cursor, now, self._cause):
             with self._log_errors(job.name):
-                busy = self._is_busy(job.name)
-                if start.late or (
-                    job.concurrency is ConcurrencyPolicy.QUEUE and (busy or self._queue.has_slots(job.name))
-                ):
+                busy, rule = self._is_busy(job.name), OVERLAP_RULES[job.concurrency]
+                if start.late or (rule.waits and (busy or self._queue.has_slots(job.name))):
                     self._queue_slot(job, start, now)
-                elif busy and job.concurrency is ConcurrencyPolicy.SKIP:
+                elif busy and not rule.replaces:
                     before = "waits for other runs to end" if self._runs.is_waiting(job.name) else "is still active"
                     self._record_unused(job, start.slot, Outcome.SKIPPED, f"the previous run {before}", now)
                 else:

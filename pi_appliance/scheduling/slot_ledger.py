@@ -10,7 +10,8 @@ from pi_appliance.config.model import Job, NotifyTargets
 from pi_appliance.errors import UnknownName
 from pi_appliance.scheduling import due, slot_times
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, is_selected, uniform_for_slot
+from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.system import clock

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from pi_appliance.config import editing, hidden_parts
+from pi_appliance.config import editing, hidden_programs
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change, ConfigFile
 from pi_appliance.config.loader import load_config
@@ -61,7 +61,7 @@ class EarlierConfigJson(TypedDict):
 async def read_config(services: Services, _: Values) -> ConfigTextJson:
     """Return the text of the file and its version."""
     text, version = await asyncio.to_thread(config_file(services).read)
-    return {"text": hidden_parts.shown_text(text), "version": version}
+    return {"text": hidden_programs.shown_text(text), "version": version}
 
 
 async def check_text(services: Services, values: Values) -> ConfigProblemsJson:
@@ -78,12 +78,12 @@ def find_problems(path: Path, text: str) -> list[TextProblemJson]:
     """Return the problems of the edited `text` of the file `path`, with their lines in it."""
     restored = text
     try:
-        restored = hidden_parts.restore_programs(text, path.read_bytes().decode("utf-8-sig", "replace"))
+        restored = hidden_programs.restore_programs(text, path.read_bytes().decode("utf-8-sig", "replace"))
         load_config(path, restored)
     except ConfigError as error:
         return [
             {
-                "line": hidden_parts.shown_line(each.line, text, restored),
+                "line": hidden_programs.shown_line(each.line, text, restored),
                 "column": each.column,
                 "message": each.message,
                 "hint": each.hint,
@@ -105,7 +105,7 @@ async def replace_config(services: Services, values: Values) -> ConfigChangeJson
     def write() -> Change:
         file = config_file(services)
         before, version = file.read()
-        text = hidden_parts.restore_programs(values["text"], before)
+        text = hidden_programs.restore_programs(values["text"], before)
         return file.replace(text, expected=values["version"] or version, only_check=values["only_check"])
 
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
@@ -122,7 +122,7 @@ async def set_value(services: Services, values: Values) -> ConfigChangeJson:
             if values["value"] is None
             else editing.set_value(data, path, parse_value(data, path, values["value"]))
         )
-        hidden_parts.require_same_programs(wanted, data)
+        hidden_programs.require_same_programs(wanted, data)
         return wanted
 
     def write() -> Change:
@@ -159,7 +159,7 @@ async def apply_change(services: Services, change: Change, *, only_check: bool =
     """Let the daemon use the changed file, and return the change."""
     if change.before != change.after and not only_check:
         await services.daemon.apply_configuration()
-    return {"diff": hidden_parts.difference(change.before, change.after), "version": change.version}
+    return {"diff": hidden_programs.difference(change.before, change.after), "version": change.version}
 
 
 def _existing_path(key: str) -> YamlPath:

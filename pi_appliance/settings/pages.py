@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance import plugins
-from pi_appliance.config import editing, hidden_parts
+from pi_appliance.config import editing, hidden_programs
 from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.model import Config, PluginConfig, Radio, Retention, Updates, VolumePolicy
@@ -201,7 +201,7 @@ class SettingsPages:
             text, version = await asyncio.to_thread(file.read)
         except ConfigError as error:  # not even text
             return await self._form_page({}, "", problems=_problems(error), is_broken=True)
-        shown = hidden_parts.shown_text(text)
+        shown = hidden_programs.shown_text(text)
         problems = await asyncio.to_thread(api.find_problems, file.path, shown)
         return await self._file_page(shown, version, saved="saved" in request.query_params, problems=problems)
 

@@ -191,7 +191,7 @@ _MIN_FREE = 64 * 1024  # bytes; below this, the disk counts as full
 
 
 class DatabaseCorrupt(Unavailable):
-    """The file is damaged; `storage.backup` replaces it by a backup."""
+    """The file is damaged; `storage.damage_recovery` replaces it by a backup."""
 
 
 class SchemaMismatch(ApplianceError):

@@ -1,13 +1,15 @@
-"""Runs and claims.
+"""The history of runs, and the claims of their slots.
 
 The claim and the row of a run are on the disk before the run does anything. The end of a run is not
 flushed: after a power cut it may read "abandoned".
 """
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,12 @@ from pi_appliance.storage.database import (
     parse_instant,
 )
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.queues import RunRequestStore, consume_request, queue_notifications, request_id
+from pi_appliance.storage.notification_outbox import queue_notifications
+from pi_appliance.storage.run_requests import RunRequestStore, consume_request, request_id
+from pi_appliance.system import clock, files
+
+log = logging.getLogger("pi_appliance.history")
+DATABASE = "history.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,4 +497,37 @@ def _find_consumer(db: Transaction, job: str, due: str | None, run: int) -> int:
     return int(row["id"]) if row else UNKNOWN_RUN
 
 
-__all__ = ["Store", "slot_key"]
+def open_history(state: Path) -> Store:
+    """Open the database in `state`; replace a damaged one with a warning. Raises Unavailable."""
+    claims = _read_lock_claims(state)
+    store = Store(state / DATABASE, replace_file=partial(_replace_damaged, state))
+    newest = max((run for _, run, _ in claims), default=0)
+    if newest > store.max_run_id():
+        now = clock.now()
+        store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claimed_slots(claims))
+        log.warning(
+            "%s does not know run %s, which was started: it was lost or replaced; no slot before %s is run again",
+            *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
+        )
+    return store
+
+
+def _read_lock_claims(state: Path) -> list[tuple[str, int, str | None]]:
+    """Return the job, run and slot that each lock file remembers."""
+    claims = ((path.stem, files.read_lock_claim(path)) for path in (state / "locks").glob("*.lock"))
+    return [(job, *claim) for job, claim in claims if claim]
+
+
+def claims_of_locks(state: Path) -> dict[str, int]:
+    """Return the slots that the lock files in `state` remember, with the ids of their runs."""
+    return _claimed_slots(_read_lock_claims(state))
+
+
+def _claimed_slots(claims: list[tuple[str, int, str | None]]) -> dict[str, int]:
+    return {slot_key(job, slot): run for job, run, slot in claims if slot}
+
+
+def _replace_damaged(state: Path, path: Path, damage: str) -> None:
+    from pi_appliance.storage.damage_recovery import replace_and_warn  # noqa: PLC0415 - it needs this module
+
+    replace_and_warn(state, path, damage)

@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from pi_appliance import __version__, web
 from pi_appliance.config import units
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from pi_appliance.web.params import FORMS
 from pi_appliance.web.security import VISITOR, least_role
 

@@ -19,7 +19,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
-from pi_appliance.operations import MAX_BODY, Argument, Operation, Role, parse_arguments, to_json
+from pi_appliance.operations import MAX_BODY, Argument, Operation, parse_arguments, to_json
+from pi_appliance.roles import Role
 from pi_appliance.web.security import HIDDEN, RoleRoute, local_target, owner_text, require_roles
 
 _MAX_FIELDS = 60  # of a form

@@ -1,4 +1,4 @@
-"""Who sends a request, what each role may do, and the checks before every request."""
+"""Who sends a request, and the checks before every request: its origin, its sender, its role."""
 
 import asyncio
 import ipaddress
@@ -17,7 +17,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pi_appliance.operations import Operation, Role, Values
+from pi_appliance.operations import Operation, Values
+from pi_appliance.roles import Role, describe_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +88,6 @@ def least_role(routes: Sequence[BaseRoute], scope: Scope) -> Role | None:
     return None
 
 
-ROLE_TEXTS = {
-    Role.LISTEN: "see what plays",
-    Role.GUEST: "see the music and add to the queue",
-    Role.CONTROL: "control music, alarms, announcements and the sleep timer",
-}
-"""What each role may do, in words; the owner may do everything."""
-
-
-def refusal(visitor: Visitor, needed: Role) -> str:
-    """Return why `visitor` may not do what needs the role `needed`."""
-    if visitor.role is None:
-        return "sign in first"
-    remedy = "only the owner may do that" if needed is Role.OWNER else f"ask the owner to invite it as {needed}"
-    return f"this device may only {ROLE_TEXTS[visitor.role]}; {remedy}"
-
-
 def require_roles(operation: Operation, values: Values) -> None:
     """Raise HTTPException 403 if the sender may not give one of the `values` of `operation`.
 
@@ -111,7 +96,8 @@ def require_roles(operation: Operation, values: Values) -> None:
     visitor = VISITOR.get()
     for argument in operation.arguments:
         if values[argument.name] != argument.default and not visitor.may(argument.role):
-            raise HTTPException(403, f"{argument.name!r} cannot be chosen: {refusal(visitor, argument.role)}")
+            why = describe_refusal(visitor.role, argument.role)
+            raise HTTPException(403, f"{argument.name!r} cannot be chosen: {why}")
 
 
 def owner_text(text: str, instead: str) -> str:
@@ -237,7 +223,7 @@ class SecurityMiddleware:
             if not self._is_public(request):
                 needed = Role.LISTEN if visitor.role is Role.OWNER else least_role(self._routes, scope)
                 if needed is not None and not visitor.may(needed):
-                    responder = self._refuse(request, 403, refusal(visitor, needed))
+                    responder = self._refuse(request, 403, describe_refusal(visitor.role, needed))
         is_stream = visitor.ended is not None and request.method == "GET"
         await responder(scope, _until(visitor.ended, receive) if is_stream else receive, send_with_headers)
 

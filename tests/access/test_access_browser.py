@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from tests.access.test_roles import household
 from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance

@@ -11,7 +11,8 @@ import pytest
 from starlette.routing import Route
 
 from pi_appliance.music.player import NO_PLAYER
-from pi_appliance.operations import Operation, Role, all_operations
+from pi_appliance.operations import Operation, all_operations
+from pi_appliance.roles import Role
 from pi_appliance.web.security import least_role
 from tests.access.conftest import invite, join, sign_in
 from tests.web.list_player import ListMusic

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.scheduling.schedule import uniform_for_slot
+from pi_appliance.scheduling.chance import uniform_for_slot
 from tests.installation import Installation, catches_sigterm, is_running, wait_until
 
 MINUTELY = "tick:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}\n"

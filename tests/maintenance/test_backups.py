@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.storage.archive import check_archive
-from pi_appliance.storage.backup import back_up_daily
+from pi_appliance.storage.backup_archive import check_archive
+from pi_appliance.storage.daily_backups import back_up_daily
 from tests.installation import Installation, wait_until
 from tests.test_daemon import up
 from tests.web.served_appliance import configuration, served

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.maintenance.releases import Installation
+from pi_appliance.maintenance.updates import Installation
 from pi_appliance.update_cli import update
 from tests.fakes.release_server import ReleaseServer, release_server
 

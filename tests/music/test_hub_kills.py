@@ -19,7 +19,7 @@ import pytest
 
 from pi_appliance.config.model import Config, MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
-from pi_appliance.music import services
+from pi_appliance.music import radio_watchdog
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import Relay
@@ -170,8 +170,8 @@ async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
     """Run the hub, the music services and the MPD proxy during the block."""
     config.state_dir.mkdir()
     with Store(config.state_dir / "history.db") as store:
-        hub = services.create_hub(config, store, {})
-        task = asyncio.create_task(services.run_services(hub, config))
+        hub = radio_watchdog.create_hub(config, store, {})
+        task = asyncio.create_task(radio_watchdog.run_services(hub, config))
         relay = Relay(hub, MpdProxy(port=0))
         try:
             yield hub, await relay.start()

@@ -12,7 +12,7 @@ import pytest
 
 from pi_appliance.config.model import Config, PluginConfig, Radio, VolumePolicy
 from pi_appliance.errors import Refused
-from pi_appliance.music import services
+from pi_appliance.music import radio_watchdog
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player_hub import PlayerHub
@@ -42,8 +42,8 @@ async def living(config: Config) -> AsyncIterator[PlayerHub]:
     """Run all music services during the block."""
     config.state_dir.mkdir(exist_ok=True)
     with Store(config.state_dir / "history.db") as store:
-        hub = services.create_hub(config, store, {})
-        task = asyncio.create_task(services.run_services(hub, config))
+        hub = radio_watchdog.create_hub(config, store, {})
+        task = asyncio.create_task(radio_watchdog.run_services(hub, config))
         try:
             await until(hub, lambda _: True)
             yield hub

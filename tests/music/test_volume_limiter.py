@@ -11,10 +11,10 @@ import pytest
 
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused
-from pi_appliance.music.limited_player import PlayerPolicy, VolumeLimiter, apply_policy
 from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, TrackRating, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub
+from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter, apply_policy
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_part

@@ -10,7 +10,7 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.config.units import Days
 from pi_appliance.errors import ConfigError
-from pi_appliance.music.limited_player import max_volume, next_limit_change
+from pi_appliance.music.volume_limits import max_volume, next_limit_change
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NIGHT = QuietHours(from_=time(22), to=time(7), maximum=20)

@@ -11,7 +11,7 @@ import pytest
 
 from pi_appliance.posting.lines import LineOrder, line_fingerprint, mark_used, parse_lines, pick_line
 from pi_appliance.posting.model import UsedLines
-from pi_appliance.scheduling.schedule import Chance, is_selected, uniform_for_label
+from pi_appliance.scheduling.chance import Chance, is_selected, uniform_for_label
 from tests.installation import Installation
 
 NETWORKS = "networks:\n  x: {kind: x, with: {monthly-cap: 5}}\n  wall: {kind: preview, with: {limit: 500}}"

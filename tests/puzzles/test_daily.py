@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 import pytest
 
 from pi_appliance.errors import DeadlineExceeded, Refused
-from pi_appliance.operations import Role
 from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.daily import (
@@ -24,6 +23,7 @@ from pi_appliance.puzzles.daily import (
     read_daily,
 )
 from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.roles import Role
 from pi_appliance.web.security import COOKIE
 from tests.fakes.context import FakeContext
 from tests.puzzles.test_job import CutOff

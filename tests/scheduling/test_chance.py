@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.scheduling.schedule import Chance, is_selected, parse_chance, uniform_for_slot
+from pi_appliance.scheduling.chance import Chance, is_selected, parse_chance, uniform_for_slot
 
 SECRET = b"s" * 32
 

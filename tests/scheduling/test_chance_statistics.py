@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 import pytest
 
 from pi_appliance.scheduling import slot_times
-from pi_appliance.scheduling.schedule import Chance, is_selected, uniform_for_label, uniform_for_slot
+from pi_appliance.scheduling.chance import Chance, is_selected, uniform_for_label, uniform_for_slot
 from tests.scheduling import chi_squared
 
 DRAWS = 100_000

@@ -8,7 +8,8 @@ import pytest
 
 from pi_appliance.config.model import CatchUp, Job
 from pi_appliance.scheduling import due as plan
-from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
+from pi_appliance.scheduling.chance import Chance
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 from pi_appliance.storage.model import Outcome
 
 UTC_ZONE = ZoneInfo("UTC")

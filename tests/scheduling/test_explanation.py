@@ -20,7 +20,8 @@ from pi_appliance.config.model import (
 )
 from pi_appliance.config.units import Percent, Size
 from pi_appliance.scheduling import explanation
-from pi_appliance.scheduling.schedule import AtBoot, Chance, Cron, Every
+from pi_appliance.scheduling.chance import Chance
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pi_appliance.scheduling.places import Places
+from pi_appliance.scheduling.concurrency import Places
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.installation import Installation
 from tests.scheduling.virtual_scheduler import NOON, VirtualAppliance, virtual_appliance

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.hidden_parts import PLACEHOLDER
+from pi_appliance.config.hidden_programs import PLACEHOLDER
 from tests.installation import Installation
 from tests.web.served_appliance import ServedAppliance, configuration, served
 

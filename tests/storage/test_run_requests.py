@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.storage import backup
-from pi_appliance.storage.backup import open_history
-from pi_appliance.storage.history import UNKNOWN_RUN, Store
+from pi_appliance.storage import daily_backups
+from pi_appliance.storage.history import UNKNOWN_RUN, Store, open_history
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import files
 
@@ -124,7 +123,7 @@ def test_a_backup_keeps_future_requests_and_skipped_slots_only(tmp_path):
     fill(tmp_path)
     path = tmp_path / "history.db"
     with Store(path) as store:
-        backup.back_up_daily(store)
+        daily_backups.back_up_daily(store)
     path.write_bytes(b"nonsense" * 1000)
     with open_history(tmp_path) as store:
         assert [ask.arguments for ask in store.requests.pending()] == [{"volume": 20}]

@@ -9,10 +9,10 @@ from playwright.sync_api import Page
 from starlette.routing import BaseRoute, Route
 
 from pi_appliance.music.model import Track
-from pi_appliance.operations import Role
 from pi_appliance.posting.model import PostState
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.storage.backup import back_up_daily
+from pi_appliance.roles import Role
+from pi_appliance.storage.daily_backups import back_up_daily
 from pi_appliance.storage.model import Outcome
 from pi_appliance.web.security import COOKIE
 from tests.fakes.context import FakeContext

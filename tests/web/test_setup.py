@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock
 from tests.installation import Installation
 from tests.web.list_player import ListMusic, ListPlayer

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import Devices
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from pi_appliance.web.security import address_of
 from tests.web.served_appliance import Response, ServedAppliance
 

@@ -18,7 +18,7 @@ from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage import model
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 
 _POLL_INTERVAL = 0.2  # seconds between two looks for the end of a run
 _RECENT_RUNS = 20  # several announcements may wait for one another
@@ -84,7 +84,7 @@ async def remove(services: MusicServices, values: Values) -> list[AlarmJson]:
 
 
 def _file(services: MusicServices) -> ConfigFile:
-    config = services.appliance.config
+    config = services.config
     return ConfigFile(config.path, config.state_dir, services.now)
 
 

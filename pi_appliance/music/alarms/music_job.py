@@ -19,8 +19,8 @@ from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.music import model, stations
-from pi_appliance.music.limited_player import PlayerPolicy, apply_policy, max_volume
 from pi_appliance.music.player import NO_PLAYER, Player
+from pi_appliance.music.volume_limits import PlayerPolicy, apply_policy, max_volume
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import Result
 from pi_appliance.system import clock

@@ -9,7 +9,6 @@ from pi_appliance.operations import (
     Argument,
     Group,
     Operation,
-    Role,
     array,
     boolean,
     choice,
@@ -19,6 +18,7 @@ from pi_appliance.operations import (
     matching,
     text,
 )
+from pi_appliance.roles import Role
 
 _API = "pi_appliance.music.alarms.api"
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):[0-5][0-9]"

@@ -18,11 +18,11 @@ from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, can_spea
 from pi_appliance.music.alarms.service import Alarm
 from pi_appliance.music.model import describe_text
 from pi_appliance.music.player_hub import MusicServices
-from pi_appliance.operations import Role
+from pi_appliance.roles import Role
 from pi_appliance.scheduling.appliance import Slot
 from pi_appliance.scheduling.schedule import WEEKDAYS
 from pi_appliance.storage.model import Run
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.security import RoleRoute
 
@@ -159,7 +159,7 @@ class AlarmPages:
         return await self._form(alarm, AlarmForm.typed(request) if is_typed else AlarmForm.of_alarm(alarm), request)
 
     async def _form(self, alarm: Alarm | None, form: AlarmForm, request: Request) -> Response:
-        config = self._services.appliance.config
+        config = self._services.config
         always = config.volume.maximum if config.volume else 100
         zone = config.zone_of(config.jobs[alarm.job]) if alarm else config.time_zone
         return self._pages.page(
@@ -202,7 +202,7 @@ class AlarmPages:
         ]
 
     def _local_time(self, alarm: Alarm, when: datetime) -> str:
-        config = self._services.appliance.config
+        config = self._services.config
         return f"{when.astimezone(config.zone_of(config.jobs[alarm.job])):%Y-%m-%d %H:%M}"
 
 

@@ -20,15 +20,15 @@ from pi_appliance.music.alarms import music_session
 from pi_appliance.music.alarms.editor import AlarmSettings, AlarmSettingsJson, settings_of, settings_values
 from pi_appliance.music.alarms.music_job import action_of
 from pi_appliance.music.alarms.music_session import Checkpoint, Phase
-from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import describe_text
+from pi_appliance.music.volume_limits import max_volume
 from pi_appliance.scheduling import schedule, slot_times
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.storage import model
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Run
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
 

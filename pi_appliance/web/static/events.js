@@ -6,7 +6,7 @@ import { showMiniPlayer } from "./mini.js";
 const MAX_SILENCE = 40_000; // milliseconds; the appliance sends something every 15 seconds
 const RETRY_DELAY = 2000; // milliseconds
 
-// `page` says which jobs the state has: those of home.py, and those called `names`. Fewer are faster.
+// `page` says which jobs the state has: those of home_pages.py, and those called `names`. Fewer are faster.
 export function followState(onState = () => {}, page = "none", names = []) {
   const lost = document.getElementById("live");
   let source = null;

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.queues import RunRequest, RunRequestStore
+from pi_appliance.storage.run_requests import RunRequest, RunRequestStore
 from pi_appliance.system import clock
 from tests.web.served_appliance import ServedAppliance, configuration, served
 

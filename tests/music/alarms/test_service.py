@@ -14,7 +14,7 @@ from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.music_job import Action, Options
 from pi_appliance.music.alarms.music_session import Checkpoint, Phase, dump
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
 from tests.installation import Installation

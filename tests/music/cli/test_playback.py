@@ -11,7 +11,7 @@ import click
 import pytest
 
 from pi_appliance.cli.program import OperationGroup
-from pi_appliance.music.mpd import private
+from pi_appliance.music.mpd import fallback_mpd
 from pi_appliance.music.player_hub import FALLBACK_DIR
 from pi_appliance.operations import MODULES
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd
@@ -156,7 +156,7 @@ def test_each_command_mentions_that_only_the_private_mpd_was_changed(tmp_path: P
     cli = MusicCli(tmp_path, address, stand_in=True)
 
     async def scenario() -> None:
-        async with private.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
+        async with fallback_mpd.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
             for words in (["status"], ["volume", "30"]):
                 said = await asyncio.to_thread(cli.music, *words)
                 assert said.status == 0

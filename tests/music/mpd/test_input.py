@@ -10,8 +10,8 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import SavedPlaylist, Uri
+from pi_appliance.music.mpd import fallback_mpd as private_mpd
 from pi_appliance.music.mpd import player as mpd
-from pi_appliance.music.mpd import private as private_mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import PICTURE, make_music, needs_mpd
 

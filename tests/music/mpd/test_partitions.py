@@ -9,11 +9,11 @@ import pytest
 
 from pi_appliance.config.model import PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused
-from pi_appliance.music.limited_player import PlayerPolicy, VolumeLimiter
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub
+from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.music.mpd.mpd_helpers import EINS, ONE, ask
 

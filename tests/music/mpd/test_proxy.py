@@ -17,13 +17,13 @@ import pytest
 from pi_appliance.config.model import MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.sounds import SoundServer
-from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
 from pi_appliance.music.mpd.proxy_commands import PasswordGate
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.player_reconnect import ReconnectPolicy
 from pi_appliance.music.streams import require_public_host
+from pi_appliance.music.volume_limits import PlayerPolicy
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import Installation
 

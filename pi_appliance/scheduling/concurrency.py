@@ -1,7 +1,12 @@
-"""The limit of runs at the same time, shared by all processes of one appliance.
+"""Runs at the same time: of one job, its `concurrency:`, and of all jobs, `max-concurrent-runs`.
 
-A place is a locked file in the state folder. The processes of a run inherit the open file, so the
-kernel frees the place when the last of them has ended, also after `kill -9`.
+`OVERLAP_RULES` says what happens at a slot of a job while a run of that job is active. The
+scheduler applies it before it starts a process. The runner (`jobs/runner.py`) applies it again
+under the lock of the job, because cron and people start runs, too.
+
+The limit of all runs is shared by all processes of one appliance. A place is a locked file in the
+state folder. The processes of a run inherit the open file, so the kernel frees the place when the
+last of them has ended, also after `kill -9`.
 
 The daemon takes a place before it starts a process. Other processes, such as runs of cron, wait
 here, one at a time for the next place. The daemon starts nothing while one of them waits.
@@ -11,19 +16,93 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config, Job, Priority
-from pi_appliance.system import files
+from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, Priority
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.system import files, supervisor
 
+MAX_QUEUED = 10  # slots of one job that wait
+REPLACE_TIMEOUT = 2 * supervisor.TERM_TIMEOUT  # seconds that a replaced run has to end
 PLACE = "PI_APPLIANCE_PLACE"
 """Environment variable of a run: the descriptor of the place that the daemon took for it."""
 _MEMORY_SHARE = 0.25  # of the memory, for runs
 _RUN_MEMORY = 64_000_000  # bytes of one run with a small program
 _POLL_INTERVAL = 0.25  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapRule:
+    """What happens at a slot of a job while a run of it is active. By default it is skipped."""
+
+    waits: bool = False  # for the end of the active run, in order, at most `MAX_QUEUED` slots
+    replaces: bool = False  # the active run, which is stopped
+
+
+OVERLAP_RULES: Mapping[ConcurrencyPolicy, OverlapRule] = {
+    ConcurrencyPolicy.SKIP: OverlapRule(),
+    ConcurrencyPolicy.QUEUE: OverlapRule(waits=True),
+    ConcurrencyPolicy.REPLACE: OverlapRule(replaces=True),
+}
+
+
+class StartQueue:
+    """One queue per job, in the order of the slots."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, list[tuple[datetime, float]]] = {}  # each with its earliest start
+
+    def __len__(self) -> int:
+        return sum(map(len, self._slots.values()))
+
+    def has_slots(self, job: str) -> bool:
+        """Return whether a slot of `job` waits."""
+        return bool(self._slots.get(job))
+
+    def add(self, job: str, slot: datetime, not_before: float) -> bool:
+        """Queue `slot` of `job`, not to start before `not_before`. Return False if it is full."""
+        slots = self._slots.setdefault(job, [])
+        if len(slots) >= MAX_QUEUED:
+            return False
+        slots.append((slot, not_before))
+        return True
+
+    def ready_jobs(self, monotonic: float) -> list[str]:
+        """Return the jobs whose first slot may start now."""
+        return [job for job, slots in self._slots.items() if slots and slots[0][1] <= monotonic]
+
+    def pop_slot(self, job: str) -> datetime:
+        """Remove the first slot of `job` from its queue and return it."""
+        return self._slots[job].pop(0)[0]
+
+    def remove_job(self, job: str) -> None:
+        """Remove the queue of `job`."""
+        self._slots.pop(job, None)
+
+    def start_delays(self, monotonic: float) -> list[float]:
+        """Return the seconds until each slot that waits for a time.
+
+        Slots that wait for the end of a run are not included, because the end wakes the loop.
+        """
+        starts = [slots[0][1] for slots in self._slots.values() if slots]
+        return [start - monotonic for start in starts if start > monotonic]
+
+
+def stop_active_runs(appliance: Appliance, job: str, reason: str) -> None:
+    """Ask the active runs of `job` to end. Their summary says the `reason`."""
+    for run in appliance.store.active_runs(job):
+        files.request_stop(appliance.lock_path(job), run.id, reason)
+
+
+def describe_overlap(appliance: Appliance, job: str) -> str:
+    """Return why a run of `job` is skipped: which other run of it is active."""
+    active = appliance.store.active_runs(job)
+    return f"run {active[0].id} is still active" if len(active) > 1 else "another run is still active"
 
 
 def priority_of(job: Job) -> Priority:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.config.model import Config, QuietHours, VolumePolicy
-from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Mode, PlaybackState, Uri
+from pi_appliance.music.playback_resume import PlaybackResumer
 from pi_appliance.music.player_hub import PlayerHub
-from pi_appliance.music.resume import PlaybackResumer
-from pi_appliance.music.services import ActiveSessions
+from pi_appliance.music.radio_watchdog import ActiveSessions
+from pi_appliance.music.volume_limits import PlayerPolicy
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_part

@@ -20,7 +20,7 @@ from pi_appliance.puzzles import (
     sudoku,
 )
 from pi_appliance.puzzles.boards import load_puzzle
-from pi_appliance.puzzles.plan import Task, plan_tasks
+from pi_appliance.puzzles.dry_run import Task, plan_tasks
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 CORNER = "  XXX\n  XXX\nXXXOXXX\nXXXXXXX\nXXXXXXX\n  XXX\n  XXX\n"

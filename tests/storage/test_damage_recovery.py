@@ -14,10 +14,9 @@ import pytest
 from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Post, PostState, SentPost
 from pi_appliance.posting.store import JobPostStore, PostDatabase
-from pi_appliance.storage import backup
-from pi_appliance.storage.archive import archive_chunks, restore_state
-from pi_appliance.storage.backup import open_history
-from pi_appliance.storage.history import UNKNOWN_RUN, Store
+from pi_appliance.storage import daily_backups
+from pi_appliance.storage.backup_archive import archive_chunks, restore_state
+from pi_appliance.storage.history import UNKNOWN_RUN, Store, open_history
 from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.system import files
 from tests.installation import PROGRAM, Installation, in_memory, wait_until
@@ -60,7 +59,7 @@ def fill(state: Path) -> None:
             )
             if slot != SLOTS[0]:
                 desk.update_state(record, PostState.SENT, remote=SentPost(slot, "link"), cost=Decimal("0.015"))
-        assert backup.back_up_daily(store)
+        assert daily_backups.back_up_daily(store)
 
 
 def begin(store: Store, slot: str, job: str = "mark") -> tuple[int, int | None]:
@@ -174,7 +173,7 @@ def test_the_newest_backup_is_restored_and_the_damaged_file_kept(state, caplog):
     kept = aside(state)[0]
     assert (state / kept).read_bytes() == damaged_bytes
     (line,) = [record.getMessage() for record in caplog.records]
-    assert f"set aside as {kept}; the backup {backup.list_backups(state)[0].name} was restored" in line
+    assert f"set aside as {kept}; the backup {daily_backups.list_backups(state)[0].name} was restored" in line
 
 
 def test_a_damaged_backup_is_not_used(state):
@@ -187,11 +186,11 @@ def test_a_damaged_backup_is_not_used(state):
 
 def test_one_backup_a_day_is_made_and_seven_are_kept(state):
     with open_history(state) as store:
-        assert backup.back_up_daily(store) is None
+        assert daily_backups.back_up_daily(store) is None
         for day in range(1, 10):
-            made = backup.back_up_daily(store, now=datetime.now(UTC) + timedelta(days=day))
+            made = daily_backups.back_up_daily(store, now=datetime.now(UTC) + timedelta(days=day))
             assert made is not None
-    assert len(backup.list_backups(state)) == 7
+    assert len(daily_backups.list_backups(state)) == 7
 
 
 def test_an_archive_is_restored_and_nothing_runs_again(state, tmp_path):
@@ -328,7 +327,8 @@ def test_a_repair_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (  # killed by a timer, or at one of the calls that open, rename or remove files
-        "import os, signal, sys; from pathlib import Path; from pi_appliance.storage.backup import open_history\n"
+        "import os, signal, sys; from pathlib import Path\n"
+        "from pi_appliance.storage.history import open_history\n"
         "calls = int(sys.argv[3])\n"
         "def count(event, args):\n"
         "    global calls\n"

@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.config.model import Event, Message, NotifyTargets
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.queues import Outbox
+from pi_appliance.storage.notification_outbox import Outbox
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

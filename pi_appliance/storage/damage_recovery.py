@@ -1,4 +1,4 @@
-"""Open the database, back it up daily, and replace a damaged one by the newest backup.
+"""Replace a damaged database by the newest daily backup, and make the result safe.
 
 The damaged file is kept under another name. Runs since the backup are unknown, so no slot up to now
 is used again. The process may be killed at any moment. Then either the damaged file is still in its
@@ -13,11 +13,11 @@ import shutil
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pi_appliance.errors import ApplianceError
+from pi_appliance.storage.daily_backups import list_backups
 from pi_appliance.storage.database import (
     Database,
     Transaction,
@@ -25,60 +25,8 @@ from pi_appliance.storage.database import (
     parse_instant,
     replacement_path,
 )
-from pi_appliance.storage.history import Store, block_unknown_slots, insert_claims, slot_key
+from pi_appliance.storage.history import block_unknown_slots, claims_of_locks, insert_claims
 from pi_appliance.system import clock, files
-
-FOLDER = "backup"
-DATABASE = "history.db"
-_KEPT = 7
-BACKUP_INTERVAL = timedelta(hours=20)  # less than a day, so that a job that runs once a day makes a backup each day
-_FREE_FACTOR = 4  # a backup is made only with so many times its size free
-
-
-def list_backups(state_dir: Path) -> list[Path]:
-    """Return the daily backups, the newest first."""
-    return sorted((state_dir / FOLDER).glob("history-*.db"), reverse=True)
-
-
-def back_up_daily(
-    database: Database, *, now: datetime | None = None, interval: timedelta = BACKUP_INTERVAL
-) -> Path | None:
-    """Make a backup of `database` if the newest is as old as `interval`. Keep the newest seven.
-
-    Returns:
-        The backup; None if none was made.
-
-    Raises:
-        Unavailable: it cannot be written, or the database cannot be read.
-    """
-    now = now or clock.now()
-    state_dir = database.path.parent
-    newest = next(iter(list_backups(state_dir)), None)
-    if newest is not None and abs(now.timestamp() - newest.stat().st_mtime) < interval.total_seconds():
-        return None
-    folder = files.make_directory(state_dir / FOLDER, mode=0o750)
-    if shutil.disk_usage(folder).free < _FREE_FACTOR * database.path.stat().st_size:
-        return None
-    target = folder / f"history-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
-    copy_database(database, target)
-    for old in list_backups(state_dir)[_KEPT:]:
-        old.unlink(missing_ok=True)
-    return target
-
-
-def copy_database(database: Database, target: Path) -> None:
-    """Copy `database` to the file `target`. Raises Unavailable."""
-    draft = target.with_name(f".{target.name}.new")
-    draft.unlink(missing_ok=True)
-    try:
-        database.rows("VACUUM INTO ?", (str(draft),))
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        draft.rename(target)
-        files.sync_directory(target.parent)
-    finally:
-        draft.unlink(missing_ok=True)
-
 
 log = logging.getLogger("pi_appliance.history")
 _MAX_RUN_ID = 2**40  # a damaged page may hold any number
@@ -261,37 +209,11 @@ def delete_database(path: Path) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def open_history(state: Path) -> Store:
-    """Open the database in `state`; replace a damaged one with a warning. Raises Unavailable."""
-    claims = _read_lock_claims(state)
-    store = Store(state / "history.db", replace_file=partial(_replace_and_warn, state))
-    newest = max((run for _, run, _ in claims), default=0)
-    if newest > store.max_run_id():
-        now = clock.now()
-        store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claimed_slots(claims))
-        log.warning(
-            "%s does not know run %s, which was started: it was lost or replaced; no slot before %s is run again",
-            *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
-        )
-    return store
+def replace_and_warn(state: Path, path: Path, damage: str) -> None:
+    """Replace the damaged database `path` in the folder `state`, and log what was done.
 
-
-def _read_lock_claims(state: Path) -> list[tuple[str, int, str | None]]:
-    """Return the job, run and slot that each lock file remembers."""
-    claims = ((path.stem, files.read_lock_claim(path)) for path in (state / "locks").glob("*.lock"))
-    return [(job, *claim) for job, claim in claims if claim]
-
-
-def claims_of_locks(state: Path) -> dict[str, int]:
-    """Return the slots that the lock files in `state` remember, with the ids of their runs."""
-    return _claimed_slots(_read_lock_claims(state))
-
-
-def _claimed_slots(claims: list[tuple[str, int, str | None]]) -> dict[str, int]:
-    return {slot_key(job, slot): run for job, run, slot in claims if slot}
-
-
-def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
+    Raises Unavailable.
+    """
     known = claims_of_locks(state)
     result = replace_damaged(path, now=clock.now(), boot=clock.boot_id(), known=known)
     if result.damaged is None:
@@ -302,23 +224,3 @@ def _replace_and_warn(state: Path, path: Path, damage: str) -> None:
         "%s; set aside as %s; %s; no earlier slot is run again",
         *(" ".join(damage.split()), result.damaged.name, backup_note),
     )
-
-
-class LazyStore:
-    """The database in the folder `state`, opened when it is first needed."""
-
-    def __init__(self, state: Path) -> None:
-        self._state = state
-        self._store: Store | None = None
-
-    def open(self) -> Store:
-        """Return the store. Raises `Unavailable`."""
-        if self._store is None:
-            self._store = open_history(files.make_directory(self._state, mode=0o750))
-        return self._store
-
-    def close(self) -> None:
-        """Close the store."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None

@@ -20,9 +20,14 @@ from starlette.requests import ClientDisconnect, Request
 
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused, UnknownName
-from pi_appliance.storage.archive import CONFIGURATION, ArchiveSummary, check_archive, database_archive, restore_state
-from pi_appliance.storage.backup import list_backups
-from pi_appliance.storage.backup_folder import SHARED, WHOLE, list_folder
+from pi_appliance.storage.backup_archive import (
+    CONFIGURATION,
+    ArchiveSummary,
+    check_archive,
+    database_archive,
+    restore_state,
+)
+from pi_appliance.storage.daily_backups import SHARED, WHOLE, list_backups, list_folder
 from pi_appliance.system import files
 
 NOTE = "restore: "

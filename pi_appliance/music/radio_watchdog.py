@@ -15,7 +15,6 @@ from pi_appliance.config.units import format_duration
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain, UnknownName
 from pi_appliance.music import model
 from pi_appliance.music.alarms.music_job import KIND, RINGING, action_of, phase_of
-from pi_appliance.music.limited_player import PlayerPolicy, VolumeLimiter
 from pi_appliance.music.model import (
     CONNECTION,
     Capability,
@@ -29,13 +28,14 @@ from pi_appliance.music.model import (
     describe_source,
     is_stream,
 )
+from pi_appliance.music.playback_resume import PlaybackResumer
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub, Subscription
-from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.music.stations import resolve_source, stations_of
+from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter
 from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.queues import RunRequestStore
+from pi_appliance.storage.run_requests import RunRequestStore
 from pi_appliance.system import clock
 from pi_appliance.system.backoff import Backoff
 

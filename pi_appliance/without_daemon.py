@@ -20,7 +20,7 @@ from pi_appliance.operations import Operation, Values, to_json
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, start_detached
 from pi_appliance.storage.model import Trigger
-from pi_appliance.storage.queues import RunRequest
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock, files
 
 if TYPE_CHECKING:

@@ -1,8 +1,13 @@
-"""Backups: the one to download, without secrets, and the daily ones in a folder of the owner."""
+"""Daily backups: made, listed, and deleted when they are old. And the backup to download.
+
+A copy of the database stays on the card, the newest seven of them. If the owner names a further
+folder, `backup:` in the configuration, an archive is written there, too, and `keep` of them stay.
+"""
 
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,13 +15,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from pi_appliance.config import hidden_parts, secrets
+from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.storage.archive import CONFIGURATION, archive_chunks, require_encryption
-from pi_appliance.storage.backup import BACKUP_INTERVAL, DATABASE, list_backups
-from pi_appliance.system import files, machine, network
+from pi_appliance.storage.database import Database
+from pi_appliance.storage.history import DATABASE
+from pi_appliance.system import clock, files, machine, network
 
+FOLDER = "backup"
+"""The folder of the state with the copies of the database."""
+KEPT_ON_CARD = 7
+BACKUP_INTERVAL = timedelta(hours=20)  # less than a day, so that a job that runs once a day makes a backup each day
+_FREE_FACTOR = 4  # a backup is made only with so many times its size free
 SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
 """Files and folders of the state that a backup without secrets holds besides the database."""
 WHOLE = "-whole"
@@ -28,9 +38,58 @@ _FOR_DRIVES = tuple(map(Path, ("/media", "/mnt", "/run/media", "/run/pi-applianc
 _MAX_LAG = 2 * 86400.0  # seconds behind the backup on the card
 
 
+def list_backups(state_dir: Path) -> list[Path]:
+    """Return the daily backups, the newest first."""
+    return sorted((state_dir / FOLDER).glob("history-*.db"), reverse=True)
+
+
+def back_up_daily(
+    database: Database, *, now: datetime | None = None, interval: timedelta = BACKUP_INTERVAL
+) -> Path | None:
+    """Make a backup of `database` if the newest is as old as `interval`. Keep the newest seven.
+
+    Returns:
+        The backup; None if none was made.
+
+    Raises:
+        Unavailable: it cannot be written, or the database cannot be read.
+    """
+    now = now or clock.now()
+    state_dir = database.path.parent
+    newest = next(iter(list_backups(state_dir)), None)
+    if newest is not None and abs(now.timestamp() - newest.stat().st_mtime) < interval.total_seconds():
+        return None
+    folder = files.make_directory(state_dir / FOLDER, mode=0o750)
+    if shutil.disk_usage(folder).free < _FREE_FACTOR * database.path.stat().st_size:
+        return None
+    target = folder / f"history-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
+    copy_database(database, target)
+    for old in list_backups(state_dir)[KEPT_ON_CARD:]:
+        old.unlink(missing_ok=True)
+    return target
+
+
+def copy_database(database: Database, target: Path) -> None:
+    """Copy `database` to the file `target`. Raises Unavailable."""
+    draft = target.with_name(f".{target.name}.new")
+    draft.unlink(missing_ok=True)
+    try:
+        database.rows("VACUUM INTO ?", (str(draft),))
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.rename(target)
+        files.sync_directory(target.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def backup_chunks(config: Config) -> Iterator[bytes]:
     """Return a backup in chunks, without secrets. Raises Unavailable without space for a copy."""
-    more = {f"{CONFIGURATION}/{config.path.name}": hidden_parts.shown_text(config.text).encode()}
+    # A run makes the copy on the card only, and starts faster without these.
+    from pi_appliance.config import hidden_programs  # noqa: PLC0415
+    from pi_appliance.storage.backup_archive import CONFIGURATION, archive_chunks  # noqa: PLC0415
+
+    more = {f"{CONFIGURATION}/{config.path.name}": hidden_programs.shown_text(config.text).encode()}
     paths = [config.stations, *(getattr(job.options, "lines", None) for job in config.jobs.values())]
     for path in paths:
         if isinstance(path, Path) and path.is_file() and path.stat().st_size < _MAX_TEXT:
@@ -109,6 +168,8 @@ def _write_whole(config: Config, file: BinaryIO) -> None:
 
 def _passphrase(config: Config) -> str:
     """Return the passphrase for the secrets. Raises Unavailable or Refused if there is none."""
+    from pi_appliance.storage.backup_archive import require_encryption  # noqa: PLC0415 - as above
+
     require_encryption()
     passphrase = secrets.load(config.path, os.environ).get("BACKUP_PASSPHRASE", "")
     if len(passphrase) < secrets.MIN_PASSPHRASE:

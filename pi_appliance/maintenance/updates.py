@@ -1,27 +1,43 @@
-"""Releases: the list of them, their archives, and the releases that are installed.
+"""Updates: the list of releases, their archives, those that are installed, and the daily check.
+
+The daemon cannot install anything: it leaves a file for pi-appliance-update.path, and root runs
+`pi-appliance update` (ADR 107).
 
 The list has the form of `GET /repos/OWNER/NAME/releases` of GitHub.
 """
 
+import asyncio
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 import sys
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from pi_appliance.errors import Refused
+from pi_appliance import __version__
+from pi_appliance.config.model import Config
+from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.system import files, http
+from pi_appliance.system.runtime_socket import SYSTEM_DIR
 
+log = logging.getLogger("pi_appliance.updates")
+_CHECK_INTERVAL = timedelta(days=1)  # between two checks
+_FIRST_DELAY = timedelta(minutes=5)  # after the start, which has more to do than this
+_STEP = 900.0  # seconds between two looks at the clock
+_REQUEST = Path(SYSTEM_DIR, "update")
+_START_TIMEOUT = timedelta(minutes=2)
+_NOT_STARTED = "this appliance cannot update itself; type on it: sudo pi-appliance update"
 _MAX_LIST = 5_000_000  # bytes
 _MAX_ARCHIVE = 60_000_000
 _MAX_UNPACKED = 300_000_000
@@ -288,3 +304,113 @@ class Installation:
         draft.symlink_to(f"releases/{name}")
         draft.replace(self.home / "current")
         files.sync_directory(self.home)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePlaces:
+    """Where the releases, their address and the request for an update are."""
+
+    installation: Installation = Installation(Path("/opt/pi-appliance"))
+    address_file: Path = Path("/etc/pi-appliance-update.conf")
+    request_file: Path = _REQUEST
+    prefix: Path = Path(sys.prefix)  # of this program
+
+
+class UpdateChecker:
+    """Looks for a newer release once a day, and asks for its installation where that is wanted."""
+
+    def __init__(
+        self, config: Callable[[], Config], now: Callable[[], datetime], places: UpdatePlaces | None = None
+    ) -> None:
+        self._places = places or UpdatePlaces()
+        self._config, self._now = config, now
+        self._started_at = now()
+        self.newest: Release | None = None
+        self.checked_at: datetime | None = None
+        self.error = ""
+        self._requested_at: datetime | None = None
+        self._progress_before: dict[str, Any] = {}
+
+    @property
+    def installation(self) -> Installation:
+        """The installed releases."""
+        return self._places.installation
+
+    @property
+    def obstacle(self) -> str:
+        """Why releases are not found or installed here; '' if they are."""
+        if not self._places.prefix.is_relative_to(self.installation.home / "releases"):
+            return how_to_update(self._places.prefix)
+        try:
+            address = read_address(self._places.address_file)
+        except Refused as error:
+            return str(error)
+        if address:
+            return ""
+        return f"no list of releases is known; write address=https://… into {self._places.address_file}"
+
+    def read_progress(self) -> dict[str, Any]:
+        """Return the state, version, steps and message of the last update; {} without one."""
+        progress = self.installation.read_progress()
+        if self._requested_at is None or progress != self._progress_before:
+            return progress
+        # Root has not begun yet: it takes a second on this machine, and some on a small one.
+        is_late = self._now() - self._requested_at > _START_TIMEOUT
+        return {
+            "state": "failed" if is_late else "running",
+            "version": self.newest.version if self.newest else "",
+            "steps": ["starting"],
+            "message": _NOT_STARTED if is_late else "",
+        }
+
+    async def run(self) -> None:
+        """Check while the appliance runs."""
+        while True:
+            await asyncio.sleep(_STEP)
+            await self.tick()
+
+    async def tick(self) -> None:
+        """Check if a check is due, and request the installation if its time has come."""
+        updates, now, last = self._config().updates, self._now(), self.checked_at
+        at = _latest(updates.automatic, now.astimezone(self._config().time_zone)) if updates.automatic else None
+        is_time = at is not None and at > self._started_at and (last is None or last < at)
+        is_due = updates.check and now >= (last + _CHECK_INTERVAL if last else self._started_at + _FIRST_DELAY)
+        if not (is_time or is_due) or self.obstacle:
+            return
+        await self.check()
+        progress = self.read_progress()
+        # What failed once, or what the owner went back from, is left to the owner.
+        tried = (progress.get("version"), progress.get("left"))
+        if is_time and self.newest and self.newest.version not in tried:
+            try:
+                self.request()
+            except ApplianceError as error:
+                log.warning("the update to %s was not started: %s", self.newest.version, error)
+
+    async def check(self) -> None:
+        """Look for a newer release now. `error` says why that failed."""
+        try:
+            found = await asyncio.to_thread(find_newer, read_address(self._places.address_file), __version__)
+        except ApplianceError as error:
+            self.error = str(error)
+        else:
+            self.newest, self.error = next(iter(found), None), ""
+        self.checked_at = self._now()
+
+    def request(self) -> None:
+        """Have root install the newest release. Raises Refused if that is not possible here."""
+        if self.newest is None:
+            raise Refused("there is no newer release")
+        if self.read_progress().get("state") == "running":
+            raise Refused("an update is running already")
+        try:
+            files.write_file(self._places.request_file, f"{self.newest.version}\n".encode())
+        except (ApplianceError, OSError):
+            raise Refused(_NOT_STARTED) from None
+        self._requested_at, self._progress_before = self._now(), self.installation.read_progress()
+
+
+def _latest(at: time, now: datetime) -> datetime:
+    """Return the last time before `now` at which the clock on the wall showed `at`."""
+    today = now.replace(hour=at.hour, minute=at.minute, second=0, microsecond=0)
+    return today if today <= now else today - timedelta(days=1)

@@ -21,14 +21,8 @@ from typing import BinaryIO
 
 from pi_appliance import __version__
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.storage.backup import (
-    DATABASE,
-    FOLDER,
-    claims_of_locks,
-    copy_database,
-    delete_database,
-    replace_damaged,
-)
+from pi_appliance.storage.daily_backups import FOLDER, copy_database
+from pi_appliance.storage.damage_recovery import delete_database, replace_damaged
 from pi_appliance.storage.database import (
     Database,
     DatabaseCorrupt,
@@ -37,6 +31,7 @@ from pi_appliance.storage.database import (
     parse_instant,
     replacement_path,
 )
+from pi_appliance.storage.history import DATABASE, claims_of_locks
 from pi_appliance.system import clock, files
 
 # A restored list of devices would sign in those that were signed out since. Whoever has the keys of

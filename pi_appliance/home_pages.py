@@ -27,13 +27,14 @@ from pi_appliance.jobs.serializers import JobJson
 from pi_appliance.music.alarms.service import Alarm, alarms
 from pi_appliance.music.api import visible_music
 from pi_appliance.music.covers import Covers
-from pi_appliance.music.limited_player import max_volume
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.player_hub import MusicDaemon, MusicJson, MusicServices
-from pi_appliance.operations import Operation, Role
+from pi_appliance.music.volume_limits import max_volume
+from pi_appliance.operations import Operation
 from pi_appliance.posting.forecast import post_digest
+from pi_appliance.roles import Role
 from pi_appliance.scheduling.appliance import JobView
 from pi_appliance.scheduling.daemon_interface import SchedulerState
 from pi_appliance.storage.model import Run
