@@ -328,6 +328,7 @@ def test_a_repair_killed_at_any_moment_loses_nothing(state):
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (  # killed by a timer, or at one of the calls that open, rename or remove files
         "import os, signal, sys; from pathlib import Path\n"
+        "import pi_appliance.storage.damage_recovery\n"  # imported in time, because that opens files, too
         "from pi_appliance.storage.history import open_history\n"
         "calls = int(sys.argv[3])\n"
         "def count(event, args):\n"
