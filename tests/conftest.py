@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests.installation import Installation
 from tests.other_user import public_installation, public_python
@@ -56,6 +57,13 @@ class Sharing(LoadScopeScheduling):
         if "/rubiks_cube/" in file:
             return "rubiks_cube"  # each process builds its tables for seconds
         return file if SHARED.search(file) else nodeid
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget units without open tests: the scheduler would count those of all units after each test."""
+        super().mark_test_complete(node, item_index, duration)
+        units = self.assigned_work[node]
+        for name in [name for name, tests in units.items() if all(tests.values())]:
+            del units[name]
 
 
 @pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist

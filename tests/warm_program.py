@@ -1,6 +1,6 @@
 """Real processes of the program without its start: they are forked from one that has imported it.
 
-A helper process of each worker of pytest, one for each PYTHONPATH, forks them. So does a helper of each
+A helper process of each worker of pytest forks them. So does a helper of each
 process that starts others itself: a daemon starts runs, and a run starts the process of its job. A process
 forked by it is a child of the process that asked for it. It has its own arguments, environment, folder,
 streams, session and exit status, and is killed like any other. With PI_APPLIANCE_COLD=1, as in
@@ -8,6 +8,7 @@ streams, session and exit status, and is killed like any other. With PI_APPLIANC
 """
 
 import atexit
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -34,9 +35,9 @@ _SIZE = 1 << 17  # bytes of a request
 _MAX_WAIT = 300.0  # seconds for a helper; one that hangs must not hold a test
 _FOLLOWED = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONPATH")
 _CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine, 120), 0x8000
-_lock = threading.Lock()  # of the helpers
-_helpers: dict[str, socket.socket] = {}  # by PYTHONPATH
-_ready = set[str]()  # those that have imported the program
+_lock = threading.Lock()  # of the helper
+_helpers: list[socket.socket] = []  # the connection to the helper of this process, if it has been started
+_ready: list[socket.socket] = []  # the same, once the helper has imported the program
 
 
 def base_environment() -> dict[str, str]:
@@ -70,7 +71,7 @@ class Process(subprocess.Popen[Any]):
         # Of each pair, the child has one end: it reads its input, and writes its output and its errors.
         ends = [default if end == -1 else end for default, end in enumerate((streams[0], streams[3], streams[5]))]
         with _lock:
-            helper = _helper(environment.get("PYTHONPATH", str(ROOT)))
+            helper = _helper()
             if helper is None:
                 super()._execute_child(*words)  # type: ignore[misc]
                 return
@@ -125,19 +126,16 @@ def _can_fork(environment: Mapping[str, str]) -> bool:
     return _start_settings({"PYTHONWARNINGS": "error", **environment}) == _start_settings(base_environment())
 
 
-def _helper(python_path: str) -> socket.socket | None:
-    """Return the connection to a helper that has the plug-ins in `python_path`, or None if there is none yet.
+def _helper() -> socket.socket | None:
+    """Return the connection to the helper, or None if there is none yet.
 
     Only the main thread waits until the helper has imported the program: others run an event loop.
     """
-    if python_path not in _helpers:
-        if __name__ == "__main__":  # a forked process has only the helper that it began with
-            return None
+    if not _helpers:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         number = theirs.fileno()
-        environment = {**base_environment(), "PYTHONPATH": python_path}
         words = [sys.executable, "-m", "tests.warm_program", str(number)]
-        process = subprocess.Popen(words, cwd=ROOT, env=environment, pass_fds=[number])
+        process = subprocess.Popen(words, cwd=ROOT, env=base_environment(), pass_fds=[number])
         theirs.close()
 
         def end() -> None:
@@ -145,9 +143,9 @@ def _helper(python_path: str) -> socket.socket | None:
             process.wait(60)
 
         atexit.register(end)
-        _helpers[python_path] = ours
-    helper = _helpers[python_path]
-    if python_path not in _ready:
+        _helpers.append(ours)
+    (helper,) = _helpers
+    if not _ready:
         is_main = threading.current_thread() is threading.main_thread()
         helper.settimeout(_MAX_WAIT if is_main else 0)
         try:
@@ -155,7 +153,7 @@ def _helper(python_path: str) -> socket.socket | None:
         except BlockingIOError:
             return None
         helper.settimeout(_MAX_WAIT)
-        _ready.add(python_path)
+        _ready.append(helper)
     return helper
 
 
@@ -201,9 +199,8 @@ def _start_helper() -> list[str] | None:
     if os.fork():
         theirs.close()
         ours.settimeout(_MAX_WAIT)
-        python_path = os.environ.get("PYTHONPATH", str(ROOT))
-        _helpers[python_path] = ours
-        _ready.add(python_path)
+        _helpers.append(ours)
+        _ready.append(ours)
         use_for_all_processes()
         return None
     ours.close()
@@ -235,6 +232,7 @@ def _become(request: Mapping[str, Any], descriptors: list[int]) -> list[str]:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
+    _add_to_path(os.environ.get("PYTHONPATH", "").split(os.pathsep))
     encoding, _, errors = os.environ.get("PYTHONIOENCODING", "").partition(":")
     is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -245,6 +243,17 @@ def _become(request: Mapping[str, Any], descriptors: list[int]) -> list[str]:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     return request["argv"]
+
+
+def _add_to_path(folders: list[str]) -> None:
+    """Find the plug-ins of PYTHONPATH, and run what Python runs there at its start."""
+    added = [folder for folder in folders if folder and folder not in sys.path]
+    if added:
+        sys.path[1:1] = added
+        importlib.import_module("pi_appliance.plugins").forget_installed()
+        sys.modules.pop("sitecustomize", None)
+        with contextlib.suppress(ImportError):
+            importlib.import_module("sitecustomize")
 
 
 def _main(module: str, argv: list[str]) -> None:

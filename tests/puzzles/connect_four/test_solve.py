@@ -18,7 +18,7 @@ from pi_appliance.puzzles.connect_four.book import UNKNOWN
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import BOUNDS_NAME
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
-from tests.examples import examples
+from tests.examples import examples, repetitions
 
 # Positions and their scores, as a public solver that we share no line with gives them.
 KNOWN = {
@@ -85,7 +85,7 @@ def by_chance(seed: int, discs: int) -> Board:
             return board
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=repetitions(25), deadline=None)
 @given(st.integers(0, 10**9), st.integers(35, 41))
 def test_column_scores_near_the_end_match_a_plain_search(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
@@ -99,7 +99,7 @@ def test_column_scores_near_the_end_match_a_plain_search(seed: int, discs: int) 
             assert score == -plain(after, known)
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=repetitions(20), deadline=None)
 @given(st.integers(0, 10**9), st.integers(35, 41))
 def test_a_perfect_game_keeps_the_score(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()

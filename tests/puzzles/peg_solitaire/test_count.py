@@ -31,6 +31,7 @@ from pi_appliance.puzzles.peg_solitaire.count import (
 )
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from tests.examples import repetitions
 from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(
@@ -185,7 +186,7 @@ def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
     game = to_game(field, field.symmetries, proofs)
     random = Random(5)
     lost = 0
-    for _ in range(40):
+    for _ in range(repetitions(40)):
         position = random.choice(pairs)
         while undone := [move for move in field.moves if position & move.triple == 1 << move.end]:
             # What is heavier than the start never comes from it, and a field has no room for it.
@@ -196,7 +197,7 @@ def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
                 for turn in field.symmetries
             ):
                 assert game.alive(position)
-    for _ in range(40):
+    for _ in range(repetitions(40)):
         position = field.start
         while opened := [move for move in field.moves if position & move.triple == move.pair]:
             position ^= random.choice(opened).triple

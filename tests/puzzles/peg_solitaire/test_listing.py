@@ -132,7 +132,7 @@ def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:
 
 
 def test_reading_a_listing_takes_less_memory_than_its_text() -> None:
-    text = listed(BOARDS["pyramid"], 200)
+    text = listed(BOARDS["pyramid"], 50)
     tracemalloc.start()
     try:
         parse_listing(text, "result.txt", lambda *_: None)

@@ -42,6 +42,7 @@ from pi_appliance.puzzles.rubiks_cube.solve import (
 )
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
+from tests.examples import repetitions
 from tests.puzzles.rubiks_cube import reference as cubes
 
 LONG = os.environ.get("PI_APPLIANCE_LONG") == "1"
@@ -76,7 +77,7 @@ def solve_first(board: Board) -> tuple[str, ...]:
 
 def test_random_cubes_are_solved_in_22_moves() -> None:
     rng = random.Random(20261121)
-    for _ in range(40 if COMPILED else 3):
+    for _ in range(repetitions(40) if COMPILED else 3):
         board = Board(3, facelets_of(random_state(rng, 3), 3), seconds=0)
         line = solve_first(board)
         assert len(line) <= 22
