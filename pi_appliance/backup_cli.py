@@ -12,7 +12,7 @@ from pi_appliance.cli import client
 from pi_appliance.cli.client import config_option
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.maintenance.full_backup import STANDARD_OUTPUT, BackupReader, Part, write_backup
 from pi_appliance.scheduling.appliance import refuse_as_root

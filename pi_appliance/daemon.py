@@ -29,7 +29,7 @@ from pi_appliance.app import WebService
 from pi_appliance.cli.client import local_config_option, visible
 from pi_appliance.config import config_file, secrets
 from pi_appliance.config.config_file import ConfigProblemJson, WrongFile
-from pi_appliance.config.model import Config, Message
+from pi_appliance.config.options import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.config.units import format_time
 from pi_appliance.diagnostics.api import find_problems
@@ -37,12 +37,12 @@ from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance.backup_restore import restore_pending
-from pi_appliance.maintenance.updates import UpdateChecker
+from pi_appliance.maintenance.update_check import UpdateChecker
 from pi_appliance.music import radio_watchdog as music_services
 from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.music.player_hub import MusicServices, PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
-from pi_appliance.notify.worker import OutboxDispatcher
+from pi_appliance.notify.delivery import OutboxDispatcher
 from pi_appliance.operations import Values, all_operations
 from pi_appliance.posting.pending_posts import PendingPostsRunner
 from pi_appliance.qr_cli import describe_setup
@@ -62,7 +62,7 @@ from pi_appliance.system.systemd import MachinePower, ServiceNotifier
 from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
 from pi_appliance.wifi import hotspot
-from pi_appliance.wifi.service import WifiService
+from pi_appliance.wifi.joining import WifiService
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from random import Random
 from typing import Any
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.system import network

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from pi_appliance.config import find_config, secrets
 from pi_appliance.config.config_file import load_for_history
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player

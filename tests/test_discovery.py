@@ -14,7 +14,7 @@ import pytest
 from zeroconf import IPVersion, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from pi_appliance.config.model import Config, MpdProxy, Web
+from pi_appliance.config.options import Config, MpdProxy, Web
 from pi_appliance.discovery import DiscoveryService, reachable_services
 
 KINDS = ["_http._tcp.local.", "_mpd._tcp.local."]

@@ -7,7 +7,7 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from pi_appliance.config.model import Web
+from pi_appliance.config.options import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
 from pi_appliance.web import qr_code

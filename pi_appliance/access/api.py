@@ -12,7 +12,7 @@ from pi_appliance.access.authenticator import AccessDaemon
 from pi_appliance.access.devices import Device, Invitation
 from pi_appliance.access.password import store_password
 from pi_appliance.config import units
-from pi_appliance.config.model import Web
+from pi_appliance.config.options import Web
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.json_schema import Instant, Keyword
 from pi_appliance.operations import Values

@@ -38,7 +38,7 @@ COMMANDS = {
     "system": ("pi_appliance.wifi.cli", "Show the machine and its Wi-Fi; restart and shut it down."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and list posts."),
     "up": ("pi_appliance.daemon", "Run the appliance: scheduler, player and page."),
-    "update": ("pi_appliance.update_cli", "Install a newer release, or return to the previous one."),
+    "update": ("pi_appliance.maintenance.update_install", "Install a newer release, or return to the previous one."),
     "version": ("pi_appliance.cli.program", "Show the version of the program and of the running appliance."),
     "completion": ("pi_appliance.cli.program", "Print the completion script of a shell."),
 }

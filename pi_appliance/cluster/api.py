@@ -15,7 +15,7 @@ from pi_appliance.cluster import join_code
 from pi_appliance.cluster.tasks import ClusterWorkerJson, WorkersJson, python_version, run_task
 from pi_appliance.config import editing
 from pi_appliance.config.config_file import ConfigFile
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
 from pi_appliance.json_schema import Instant

@@ -19,7 +19,7 @@ from typing import TypedDict
 from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, decode_text, parse_yaml
 from pi_appliance.config.loader import find_state_dirs, last_good_path, load_config, load_usable, read_yaml
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.system import files
 from pi_appliance.system.files import display_path

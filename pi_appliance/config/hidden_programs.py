@@ -11,7 +11,7 @@ from difflib import SequenceMatcher, unified_diff
 
 from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, parse_yaml, yaml_key
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError, Refused
 
 PLACEHOLDER = "(hidden: change it on the machine)"

@@ -15,7 +15,7 @@ from pi_appliance import plugins
 from pi_appliance.config import binding
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
-from pi_appliance.config.model import Config, Job, Notify, PluginConfig, StartedBy
+from pi_appliance.config.options import Config, Job, Notify, PluginConfig, StartedBy
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.scheduling.schedule import Every
 from pi_appliance.system import files

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.binding import is_in_yaml, yaml_key
-from pi_appliance.config.model import (
+from pi_appliance.config.options import (
     BackupFolder,
     CatchUp,
     ClockConfig,

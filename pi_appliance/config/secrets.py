@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config, PluginConfig
+from pi_appliance.config.options import Config, PluginConfig
 from pi_appliance.errors import ConfigError, Problem, Refused
 from pi_appliance.system import files, network
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Self, TypedDict
 
 from pi_appliance.config import CONFIG_NAME, loader
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.storage.history import Store
 from pi_appliance.system import files

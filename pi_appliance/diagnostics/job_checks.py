@@ -12,7 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import loader, secret_writer, secrets, units
-from pi_appliance.config.model import Config, Job, StartedBy
+from pi_appliance.config.options import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import (
     UNKNOWN,
     CheckResult,

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import __version__
 from pi_appliance.config import loader, units
-from pi_appliance.config.model import StartedBy
+from pi_appliance.config.options import StartedBy
 from pi_appliance.config.units import format_size
 from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, CheckResult, DiagnosticContext, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError

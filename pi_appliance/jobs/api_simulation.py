@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Annotated, TypedDict
 from zoneinfo import ZoneInfo, available_timezones
 
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.errors import InvalidOption, UnknownName, suggest
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values

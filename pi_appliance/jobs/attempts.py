@@ -14,7 +14,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
-from pi_appliance.config.model import Conditions, Config, Job, SuspendWhen
+from pi_appliance.config.options import Conditions, Config, Job, SuspendWhen
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import Refused, Unavailable

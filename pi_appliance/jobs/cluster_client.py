@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pi_appliance import __version__
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import Refused
 from pi_appliance.system import files
 from pi_appliance.system.http import describe_network_error

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.config.binding import YamlPath
-from pi_appliance.config.model import Job
+from pi_appliance.config.options import Job
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.jobs import api_editor, editor, job_fields
 from pi_appliance.jobs.editor import InvalidJob

@@ -22,7 +22,7 @@ _MAX_BODY = 10_000  # bytes; services store as many, or ten times as many
 
 def worker_command(config: Path, state_dir: Path) -> list[str]:
     """Return the command that sends waiting notifications. It ends with this process."""
-    return [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(config), str(state_dir)]
+    return [sys.executable, "-m", "pi_appliance.notify.delivery", str(os.getpid()), str(config), str(state_dir)]
 
 
 class StartPing:

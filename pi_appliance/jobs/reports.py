@@ -27,7 +27,7 @@ from typing import IO
 from urllib.parse import quote
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.history import Store

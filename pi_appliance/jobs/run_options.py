@@ -28,7 +28,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import loader
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.errors import InvalidOption, Refused, suggest
 from pi_appliance.jobs.editor import entry_of
 from pi_appliance.jobs.job_fields import OPTIONS, JobField, fields_of

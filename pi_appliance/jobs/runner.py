@@ -14,7 +14,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import units
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import pings
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition

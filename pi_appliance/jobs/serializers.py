@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, TypedDict
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.model import StartedBy
+from pi_appliance.config.options import StartedBy
 from pi_appliance.json_schema import Instant
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.child_runs import RunStart

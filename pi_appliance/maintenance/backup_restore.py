@@ -18,7 +18,7 @@ from typing import Literal
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused, UnknownName
 from pi_appliance.storage.backup_archive import (
     CONFIGURATION,

@@ -15,7 +15,7 @@ from typing import Any
 
 from pi_appliance.config import editing, secrets
 from pi_appliance.config.binding import parse_yaml
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.storage.backup_archive import (
     ABOUT,

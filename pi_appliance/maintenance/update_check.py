@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pi_appliance import __version__
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.system import files, http
 from pi_appliance.system.runtime_socket import SYSTEM_DIR

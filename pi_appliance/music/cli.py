@@ -19,7 +19,7 @@ import click
 from pi_appliance.cli.client import ProgressLine, config_option, json_option, printable, run_operation
 from pi_appliance.cli.program import EXIT_STATUSES
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.config.secrets import load as load_secrets
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music import text

@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config, PluginConfig
+from pi_appliance.config.options import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.music.model import (
     CONNECTION,

@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.model import Uri
 from pi_appliance.music.player_hub import opened_player

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from pi_appliance.config.model import Config, Radio
+from pi_appliance.config.options import Config, Radio
 from pi_appliance.config.units import format_duration
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain, UnknownName
 from pi_appliance.music import model

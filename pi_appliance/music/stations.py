@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pi_appliance.config import loader
 from pi_appliance.config.binding import structure
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Source, Station, Uri, extended
 from pi_appliance.music.streams import AddressCheck, allow_all, is_playlist_url, resolve_stream, try_resolve_stream

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.model import QuietHours, VolumePolicy
+from pi_appliance.config.options import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import (
     CONNECTION,

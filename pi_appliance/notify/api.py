@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from pi_appliance.config.model import Config, Event, OutboxMessage
+from pi_appliance.config.options import Config, Event, OutboxMessage
 from pi_appliance.errors import UnknownName
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
@@ -108,11 +108,11 @@ async def test_notifiers(services: Services, values: Values) -> list[NotifierTes
 
 def main(path: str, names: list[str]) -> None:
     """Send a test message by each of `names`, and print the results as JSON."""
-    from pi_appliance.notify import messages, worker  # noqa: PLC0415 - the other functions send nothing
+    from pi_appliance.notify import delivery, messages  # noqa: PLC0415 - the other functions send nothing
 
-    settings = worker.load_notifiers(Path(path))
+    settings = delivery.load_notifiers(Path(path))
     message = messages.test_message(host=settings.name or network.host_name(), now=clock.now(), zone=settings.time_zone)
-    errors = worker.deliver_now(settings, names, message)
+    errors = delivery.deliver_now(settings, names, message)
     results: list[NotifierTestJson] = [
         {"notifier": name, "error": str(error) if error else None, "exit_status": error.exit_status if error else 0}
         for name, error in errors.items()

@@ -45,20 +45,20 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
       2   NAME or the configuration is wrong
       75  it was not sent, and the state folder cannot store it
     """
-    from pi_appliance.notify import messages, worker
+    from pi_appliance.notify import delivery, messages
 
-    settings = worker.load_notifiers(config)
+    settings = delivery.load_notifiers(config)
     recipients = names or tuple(settings.on_failure)
     if not recipients:
         raise Refused("no notifier is named; write notify: {on-failure: [NAME]} into the file, or name one with --to")
     body = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read(_MAX_STDIN)
     message = messages.custom_message(title, body)
-    for name, error in worker.deliver_now(settings, recipients, message).items():
+    for name, error in delivery.deliver_now(settings, recipients, message).items():
         if error is None:
             click.echo(f"{name}: sent")
             continue
         click.echo(visible(f"{name}: not sent: {error}"), err=True)
-        worker.enqueue(settings, name, message)
+        delivery.enqueue(settings, name, message)
         click.echo(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.model import Event, Message
+from pi_appliance.config.options import Event, Message
 from pi_appliance.config.units import format_elapsed, format_time
 from pi_appliance.storage.model import Outcome, Run
 

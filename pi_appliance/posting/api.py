@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.config.secrets import of_network
 from pi_appliance.errors import Refused
 from pi_appliance.json_schema import Instant

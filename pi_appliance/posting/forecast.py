@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import Annotated, TypedDict
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import lines
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, mark_used, pick_line

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Literal, TypedDict
 
 from pi_appliance.config.loader import override_options
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.reports import latest_report
 from pi_appliance.json_schema import Instant

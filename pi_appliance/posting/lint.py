@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.posting import lines
 from pi_appliance.posting.lines import PostLine, line_fingerprint, normalize_line
 from pi_appliance.posting.model import PostLimits

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
-from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
+from pi_appliance.config.options import Config, NetworkDirs, PluginConfig
 from pi_appliance.config.secrets import SHORTEST, Redactor, missing, redact_errors, redact_logs
 from pi_appliance.errors import (
     AccountBlocked,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import Names, pluralize
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting import lines, store

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.model import Config, Issues, Job
+from pi_appliance.config.options import Config, Issues, Job
 from pi_appliance.config.units import Limits, Size, format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import cluster_client

@@ -15,7 +15,7 @@ from typing import Self
 
 from pi_appliance.config import units
 from pi_appliance.config.loader import load_config, load_usable
-from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
+from pi_appliance.config.options import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.chance import is_selected, uniform_for_slot

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Job, NotifyTargets, Priority
+from pi_appliance.config.options import Job, NotifyTargets, Priority
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.concurrency import OVERLAP_RULES, PLACE, Places, is_limited, priority_of

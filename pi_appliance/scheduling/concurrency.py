@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from pi_appliance import plugins
-from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, Priority
+from pi_appliance.config.options import ConcurrencyPolicy, Config, Job, Priority
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import files, supervisor
 

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.model import Config, Job, StartedBy
+from pi_appliance.config.options import Config, Job, StartedBy
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.schedule import Cron

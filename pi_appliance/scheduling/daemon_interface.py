@@ -89,11 +89,11 @@ class RunningDaemon(Protocol):
 
     @property
     def update_checker(self) -> Any:
-        """Looks for newer releases: an `UpdateChecker` of maintenance/updates.py."""
+        """Looks for newer releases: an `UpdateChecker` of maintenance/update_check.py."""
 
     @property
     def wifi(self) -> Any:
-        """Joins Wi-Fi networks: a `WifiService` of wifi/service.py."""
+        """Joins Wi-Fi networks: a `WifiService` of wifi/joining.py."""
 
     @property
     def triggers(self) -> Any:

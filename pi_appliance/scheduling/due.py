@@ -14,7 +14,7 @@ from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule

@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
-from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, Priority, StartedBy
+from pi_appliance.config.options import ConcurrencyPolicy, Config, Job, Priority, StartedBy
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.chance import Chance

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Config, Job, NotifyTargets, StartedBy
+from pi_appliance.config.options import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance

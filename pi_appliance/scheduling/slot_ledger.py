@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Job, NotifyTargets
+from pi_appliance.config.options import Job, NotifyTargets
 from pi_appliance.errors import UnknownName
 from pi_appliance.scheduling import due, slot_times
 from pi_appliance.scheduling.appliance import Appliance

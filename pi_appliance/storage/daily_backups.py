@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import DATABASE

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.config.model import NotifyTargets, Retention
+from pi_appliance.config.options import NotifyTargets, Retention
 from pi_appliance.storage.database import (
     Database,
     DatabaseCorrupt,

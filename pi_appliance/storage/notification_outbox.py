@@ -1,7 +1,7 @@
 """The outbox of notifications: which results are reported, and the messages that wait to be sent.
 
 `queue_notifications` decides at the end of a run: the first failure of a job is reported, its
-recovery too, further failures are not. `notify/worker.py` sends what is here.
+recovery too, further failures are not. `notify/delivery.py` sends what is here.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from pi_appliance.config.model import Event, Message, NotifyTargets, OutboxMessage
+from pi_appliance.config.options import Event, Message, NotifyTargets, OutboxMessage
 from pi_appliance.storage.database import Database, Transaction, format_instant
 from pi_appliance.storage.model import FAILED_OUTCOMES, Outcome
 

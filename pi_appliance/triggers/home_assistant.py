@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pi_appliance import __version__
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.jobs.run_options import own_page
 from pi_appliance.scheduling.daemon_interface import Services

@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.config.triggers import MQTT_PASSWORD, Mqtt
 from pi_appliance.errors import ApplianceError, Refused, Uncertain
 from pi_appliance.jobs.api import run_by_event

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from pi_appliance.config.model import Web
+from pi_appliance.config.options import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
 

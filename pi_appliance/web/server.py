@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import Server
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import Refused
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, socket_name, user_runtime_dir
 

@@ -20,8 +20,8 @@ from pi_appliance.wifi.hotspot import (
     page_address,
     require_reachable_page,
 )
+from pi_appliance.wifi.joining import AttemptState, WifiService
 from pi_appliance.wifi.network_manager import Security
-from pi_appliance.wifi.service import AttemptState, WifiService
 
 
 class WifiNetworkJson(TypedDict):

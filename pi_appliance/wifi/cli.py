@@ -5,8 +5,8 @@ import click
 from pi_appliance.cli import client
 from pi_appliance.cli.client import run_operation, select_config, visible
 from pi_appliance.errors import Refused
+from pi_appliance.wifi.joining import AttemptState
 from pi_appliance.wifi.operations import JOIN
-from pi_appliance.wifi.service import AttemptState
 
 
 @click.group("system")

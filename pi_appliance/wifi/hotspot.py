@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.system import network

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from pi_appliance.config import schema
-from pi_appliance.config.model import Usb
+from pi_appliance.config.options import Usb
 
 
 @dataclass

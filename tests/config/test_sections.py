@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError
 
 SECTIONS = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pi_appliance import plugins
-from pi_appliance.config.model import PluginConfig
+from pi_appliance.config.options import PluginConfig
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import (
     AddResult,

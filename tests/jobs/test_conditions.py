@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Conditions, SuspendWhen
+from pi_appliance.config.options import Conditions, SuspendWhen
 from pi_appliance.config.units import parse_size
 from pi_appliance.jobs.attempts import (
     AttemptResult,

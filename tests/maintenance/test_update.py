@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.maintenance.updates import Installation
-from pi_appliance.update_cli import update
+from pi_appliance.maintenance.update_check import Installation
+from pi_appliance.maintenance.update_install import update
 from tests.fakes.release_server import ReleaseServer, release_server
 
 # Like deploy/install.sh, it builds the release beside the old one and switches the link in one step.

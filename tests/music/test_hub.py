@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Config, PluginConfig, VolumePolicy
+from pi_appliance.config.options import Config, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import CONNECTION, Capability, PlaybackState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
@@ -225,7 +225,7 @@ def pids_of(folder: Path) -> list[int]:
 def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys; from pathlib import Path; from pi_appliance.music.player_hub import PlayerHub\n"
-        "from pi_appliance.config.model import PluginConfig; from pi_appliance.music.mpd import player as mpd\n"
+        "from pi_appliance.config.options import PluginConfig; from pi_appliance.music.mpd import player as mpd\n"
         f"part = PluginConfig(kind='mpd', options=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
         "async def main():\n"
         "    hub = PlayerHub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"

@@ -17,7 +17,7 @@ from random import Random
 import mpd as python_mpd2
 import pytest
 
-from pi_appliance.config.model import Config, MpdProxy, PluginConfig, VolumePolicy
+from pi_appliance.config.options import Config, MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
 from pi_appliance.music import radio_watchdog
 from pi_appliance.music.model import Uri

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Config, QuietHours, VolumePolicy
+from pi_appliance.config.options import Config, QuietHours, VolumePolicy
 from pi_appliance.music.model import Mode, PlaybackState, Uri
 from pi_appliance.music.playback_resume import PlaybackResumer
 from pi_appliance.music.player_hub import PlayerHub

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.model import Radio
+from pi_appliance.config.options import Radio
 from pi_appliance.music.model import PlaybackState, Uri
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.radio_watchdog import RadioWatchdog

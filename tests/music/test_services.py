@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Config, PluginConfig, Radio, VolumePolicy
+from pi_appliance.config.options import Config, PluginConfig, Radio, VolumePolicy
 from pi_appliance.errors import Refused
 from pi_appliance.music import radio_watchdog
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Uri

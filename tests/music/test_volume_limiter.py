@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.model import QuietHours, VolumePolicy
+from pi_appliance.config.options import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, TrackRating, Uri
 from pi_appliance.music.player import Player

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import QuietHours, VolumePolicy
+from pi_appliance.config.options import QuietHours, VolumePolicy
 from pi_appliance.config.units import Days
 from pi_appliance.errors import ConfigError
 from pi_appliance.music.volume_limits import max_volume, next_limit_change

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.model import Message, NotifyTargets
+from pi_appliance.config.options import Message, NotifyTargets
 from pi_appliance.errors import Unavailable
-from pi_appliance.notify.worker import DeliveryBatch, load_notifiers
+from pi_appliance.notify.delivery import DeliveryBatch, load_notifiers
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.notification_outbox import Outbox

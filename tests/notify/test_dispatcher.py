@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.config.model import Message, NotifyTargets
-from pi_appliance.notify.worker import OutboxDispatcher
+from pi_appliance.config.options import Message, NotifyTargets
+from pi_appliance.notify.delivery import OutboxDispatcher
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.notification_outbox import Outbox
@@ -47,7 +47,7 @@ def start(installation: Installation) -> subprocess.Popen[str]:
         [
             sys.executable,
             "-m",
-            "pi_appliance.notify.worker",
+            "pi_appliance.notify.delivery",
             str(os.getpid()),
             str(installation.config),
             str(installation.state),
@@ -111,7 +111,7 @@ def test_it_ends_with_its_parent_process(installation, appliance, recorder):
     recorder.faults.append("hold")
     code = (
         "import os, subprocess, sys\n"
-        "words = [sys.executable, '-m', 'pi_appliance.notify.worker', str(os.getpid()), *sys.argv[1:]]\n"
+        "words = [sys.executable, '-m', 'pi_appliance.notify.delivery', str(os.getpid()), *sys.argv[1:]]\n"
         "dispatcher = subprocess.Popen(words, start_new_session=True)\n"
         "print(dispatcher.pid, flush=True)\n"
         "dispatcher.wait()\n"

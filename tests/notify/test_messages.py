@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.model import Event
+from pi_appliance.config.options import Event
 from pi_appliance.notify import messages
 from pi_appliance.notify.messages import JobEvent
 from pi_appliance.storage.model import Outcome, Run, Trigger

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.model import Job
+from pi_appliance.config.options import Job
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.scheduler import Scheduler

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.config.loader import load_config
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling.crontab import build_entries, have_same_rules
 from pi_appliance.scheduling.schedule import parse_expression

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.model import CatchUp, Job
+from pi_appliance.config.options import CatchUp, Job
 from pi_appliance.scheduling import due as plan
 from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every

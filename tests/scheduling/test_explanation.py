@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.model import (
+from pi_appliance.config.options import (
     CatchUp,
     ConcurrencyPolicy,
     Conditions,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Event, Message, NotifyTargets
+from pi_appliance.config.options import Event, Message, NotifyTargets
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.notification_outbox import Outbox

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Retention
+from pi_appliance.config.options import Retention
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.storage import database
 from pi_appliance.storage.history import Store

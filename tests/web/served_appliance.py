@@ -18,7 +18,7 @@ from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.config.config_file import WrongFile
 from pi_appliance.errors import Refused
-from pi_appliance.maintenance.updates import Installation, UpdateChecker, UpdatePlaces
+from pi_appliance.maintenance.update_check import Installation, UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.daemon_interface import LogEntry
@@ -26,8 +26,8 @@ from pi_appliance.system.clock import ClockState
 from pi_appliance.system.systemd import PowerAction
 from pi_appliance.triggers.service import TriggerService
 from pi_appliance.web.server import Listeners
+from pi_appliance.wifi.joining import WifiService
 from pi_appliance.wifi.network_manager import NetworkManager
-from pi_appliance.wifi.service import WifiService
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 

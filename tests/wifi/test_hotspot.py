@@ -12,8 +12,8 @@ import pytest
 
 from pi_appliance.config.loader import load_config
 from pi_appliance.wifi.hotspot import ADDRESS, Surroundings, Timing
+from pi_appliance.wifi.joining import WifiService
 from pi_appliance.wifi.network_manager import NetworkManager
-from pi_appliance.wifi.service import WifiService
 from tests.fakes.nmcli import HOME, World
 
 PASSWORD = "of the hot spot"

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import pytest
 
 from pi_appliance.wifi.hotspot import ADDRESS, Surroundings
+from pi_appliance.wifi.joining import WifiService
 from pi_appliance.wifi.network_manager import BLOCKED, NO_DEVICE, NO_RIGHT, NOT_INSTALLED, STOPPED, NetworkManager
-from pi_appliance.wifi.service import WifiService
 from tests.fakes.nmcli import HOME, World
 from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
 

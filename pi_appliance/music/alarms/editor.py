@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypedDict
 from pi_appliance.config import editing, loader, units
 from pi_appliance.config.binding import Tree
 from pi_appliance.config.config_file import ConfigFile
-from pi_appliance.config.model import Config, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import EVERY_DAY, Days
 from pi_appliance.errors import ApplianceError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.jobs.editor import copy_job, edit_file, new_name, remove_job, require_version

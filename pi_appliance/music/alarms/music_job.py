@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Job
+from pi_appliance.config.options import Job
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import Refused, Unavailable, UnknownName

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config import loader, units
-from pi_appliance.config.model import Job
+from pi_appliance.config.options import Job
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.editor import version_of
 from pi_appliance.jobs.run_options import request_run

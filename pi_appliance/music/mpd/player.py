@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pi_appliance.config.model import Config
+from pi_appliance.config.options import Config
 from pi_appliance.system import network
 
 if TYPE_CHECKING:

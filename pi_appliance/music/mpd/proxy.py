@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Config, MpdProxy
+from pi_appliance.config.options import Config, MpdProxy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.mpd.proxy_commands import CommandFilter, PasswordGate, read_partition_volume
 from pi_appliance.music.player_hub import PlayerHub, Upstream

@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.model import Usb
+from pi_appliance.config.options import Usb
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Capability, PlaybackState
 from pi_appliance.music.player import Player

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_appliance.config.model import Usb
+from pi_appliance.config.options import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.system import files, machine
 from pi_appliance.system.systemd import read_request

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pi_appliance.config import secrets as addresses
-from pi_appliance.config.model import Event, Message
+from pi_appliance.config.options import Event, Message
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.system import http
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pi_appliance.config.model import Event, Message
+from pi_appliance.config.options import Event, Message
 from pi_appliance.errors import Refused, Unavailable
 
 _LONGEST = 25.0  # seconds it may take

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost

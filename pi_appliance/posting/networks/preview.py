@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, SentPost

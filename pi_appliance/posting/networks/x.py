@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.units import Money
 from pi_appliance.errors import Refused
 from pi_appliance.posting import x_text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime, SerialExecutor, format_bytes
-from pi_appliance.puzzles.runtime.pool import ForkExecutor
+from pi_appliance.puzzles.runtime.fork_executor import ForkExecutor
 
 if TYPE_CHECKING:
     from pi_appliance.puzzles.runtime.remote import ExecutorSource

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, SearchRuntime
-from pi_appliance.puzzles.runtime.pool import POLL_INTERVAL, pickle_result, unpickle_result
+from pi_appliance.puzzles.runtime.fork_executor import POLL_INTERVAL, pickle_result, unpickle_result
 
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")

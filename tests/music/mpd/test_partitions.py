@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import PluginConfig, VolumePolicy
+from pi_appliance.config.options import PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player as mpd

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from pi_appliance.config.model import MpdProxy, PluginConfig, VolumePolicy
+from pi_appliance.config.options import MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.mpd import player

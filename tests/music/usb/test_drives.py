@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.config.model import Usb
+from pi_appliance.config.options import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Capability, LibraryStats, PlaybackState, PlayerState, Queue, Track
 from pi_appliance.music.usb import mounts

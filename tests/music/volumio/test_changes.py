@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pi_appliance.config.model import PluginConfig
+from pi_appliance.config.options import PluginConfig
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState, QueuePosition, Uri
 from pi_appliance.music.player_hub import PlayerHub

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.posting import monkey_bard_job, monkey_bard_state

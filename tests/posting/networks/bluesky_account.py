@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.posting.networks import bluesky
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.posting.networks import mastodon
@@ -528,7 +528,7 @@ import sys
 sys.modules["mastodon"] = None
 from pathlib import Path
 from pi_appliance.errors import Refused
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import mastodon
 options = mastodon.Options(server="https://mastodon.social")
@@ -555,7 +555,7 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
 def test_neither_the_rules_nor_the_module_import_the_library(tmp_path):
     script = (
         "import sys; from pi_appliance.posting.networks import mastodon;"
-        "from pi_appliance.config.model import NetworkDirs;"
+        "from pi_appliance.config.options import NetworkDirs;"
         "from pathlib import Path; p = Path('/nowhere');"
         "mastodon.post_limits(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).text_length('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"

@@ -12,7 +12,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Post, PostLimits
 from pi_appliance.posting.networks import mastodon

@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import bluesky

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import x

@@ -248,7 +248,7 @@ def test_invalid_options_are_reported(options, wrong):
 def test_the_rules_work_without_importing_the_library():
     code = (
         "import pathlib, sys; from pi_appliance.posting.networks import x;"
-        "from pi_appliance.config.model import NetworkDirs; from pi_appliance.posting.model import Post;"
+        "from pi_appliance.config.options import NetworkDirs; from pi_appliance.posting.model import Post;"
         "limits = x.post_limits(x.Options(), NetworkDirs(pathlib.Path('a'), pathlib.Path('b')));"
         "assert limits.rejection_reason(Post('x' * 281)) == '281 of 280';"
         "assert not {'requests', 'tweepy', 'oauthlib'} & set(sys.modules)"

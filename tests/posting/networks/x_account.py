@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.posting.model import Network, Post
 from pi_appliance.posting.networks import x
 from tests.fakes.x_server import SECRETS, FakeX, fake_x

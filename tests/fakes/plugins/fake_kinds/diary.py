@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
 
-from pi_appliance.config.model import NetworkDirs
+from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.posting.model import Prompt
 
