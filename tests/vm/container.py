@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tests.vm.system import System
+
 PROGRAMS = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap"}
 _PACKAGES = "systemd,systemd-sysv,dbus,polkitd,cron,procps,python3,ca-certificates,locales"
 _BOOT_TIMEOUT = 120.0  # seconds
@@ -29,12 +31,14 @@ def install_missing(programs: dict[str, str]) -> str:
     return f"these are not installed: {' '.join(missing)}" if missing else ""
 
 
-class Container:
+class Container(System):
     """One Debian in a folder, which keeps its files when it is shut down.
 
     It uses the network of the machine. `$PI_APPLIANCE_VM_BIND` names folders and files, separated by
     colons, that it sees under the same name, such as an own package index.
     """
+
+    patience = 120.0
 
     def __init__(self, root: Path, source: Path) -> None:
         self.root = root
@@ -80,10 +84,6 @@ class Container:
         )
         assert not check or done.returncode == 0, f"{' '.join(words)}: {done.stdout}"
         return done.returncode, done.stdout.strip()
-
-    def appliance(self, *words: str, stdin: str = "", check: bool = True) -> tuple[int, str]:
-        """Run `pi-appliance` as the user of the service."""
-        return self.run("runuser", "-u", "pi-appliance", "--", "pi-appliance", *words, stdin=stdin, check=check)
 
     def shut_down(self) -> None:
         """Power it off as a person does."""

@@ -7,16 +7,14 @@ import shutil
 import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
 from tests.vm.container import do, install_missing, new_root
+from tests.vm.system import System
 
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
 _PACKAGES = "linux-image-amd64,initramfs-tools,udev,iproute2,kmod"
-_BOOT_TIMEOUT = 900.0  # seconds; an emulated processor is slow, and its host may have more to do
 _DISK_SIZE = "4G"
 # Only the modules that this computer starts with, before Debian makes the initrd.
 _SMALL_INITRD = """\
@@ -61,8 +59,10 @@ def new_system(suite: str, folder: Path) -> Path:
     return new_root(suite, folder, _PACKAGES, f"--essential-hook={_SMALL_INITRD}")
 
 
-class Emulator:
+class Emulator(System):
     """One computer with a disk. Its port 8080 is `port` of this machine, on the loopback interface only."""
+
+    patience = 900.0  # an emulated processor is slow, and its host may have more to do
 
     def __init__(self, root: Path, folder: Path) -> None:
         """Make the disk, in `folder`, of the file system `root`."""
@@ -102,26 +102,26 @@ class Emulator:
             ],
             stdin=subprocess.DEVNULL,
         )
-        while not self._socket.exists():
+        self._shell = socket.socket(socket.AF_UNIX)
+        while self._shell.connect_ex(str(self._socket)) != 0:  # it is there before QEMU listens at it
             assert self._qemu.poll() is None, "QEMU does not start"
             time.sleep(0.1)
-        self._shell = socket.socket(socket.AF_UNIX)
-        self._shell.connect(str(self._socket))
         self.wait_for_systemd()
         return time.monotonic() - start
 
     def wait_for_systemd(self) -> None:
         """Wait until systemd has started everything, also after a restart from inside."""
-        status, said = self.run("systemctl", "is-system-running", "--wait", check=False, limit=_BOOT_TIMEOUT)
+        status, said = self.run("systemctl", "is-system-running", "--wait", check=False, limit=self.patience)
         assert said in {"running", "degraded"}, (status, said, self.console)
 
-    def run(self, *words: str, check: bool = True, limit: float = 1800) -> tuple[int, str]:
+    def run(self, *words: str, stdin: str = "", check: bool = True, limit: float = 1800) -> tuple[int, str]:
         """Run a program as root, and return its exit status and its output of both kinds."""
         assert self._shell is not None, "it is switched off"
         self._mark += 1
         mark = f"<end {self._mark}> "
         self._shell.settimeout(limit)
-        self._shell.sendall(f"({shlex.join(words)}) </dev/null 2>&1; echo '{mark}'$?\n".encode())
+        command = f"printf %s {shlex.quote(stdin)} | {shlex.join(words)}"
+        self._shell.sendall(f"({command}) 2>&1; echo '{mark}'$?\n".encode())
         said = b""
         while not (said.endswith(b"\n") and mark.encode() in said):
             more = self._shell.recv(65536)
@@ -131,10 +131,6 @@ class Emulator:
         assert not check or int(status) == 0, f"{' '.join(words)}: {text}"
         return int(status), text.strip()
 
-    def appliance(self, *words: str, check: bool = True) -> tuple[int, str]:
-        """Run `pi-appliance` as the user of the service."""
-        return self.run("runuser", "-u", "pi-appliance", "--", "pi-appliance", *words, check=check)
-
     def restart(self) -> None:
         """Restart it as a person does, from inside."""
         start, before = time.monotonic(), self._boot_id()
@@ -143,19 +139,11 @@ class Emulator:
             with suppress(TimeoutError):
                 if self._boot_id() != before:
                     break
-            assert time.monotonic() - start < _BOOT_TIMEOUT, self.console
+            assert time.monotonic() - start < self.patience, self.console
         self.wait_for_systemd()
 
     def _boot_id(self) -> str:
         return self.run("cat", "/proc/sys/kernel/random/boot_id", limit=20)[1].split()[-1]
-
-    def page_answers(self) -> bool:
-        """Return whether the page of the appliance in it answers."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):
-                return True
-        except (urllib.error.URLError, OSError):
-            return False
 
     def cut_power(self) -> None:
         """End it at once. What it had not written to the disk is gone."""

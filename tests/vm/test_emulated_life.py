@@ -1,4 +1,6 @@
-"""A Debian with a kernel and a disk of its own, emulated: limits that a real kernel keeps, restart, cuts of power.
+"""The life of an appliance on an emulated computer, whose Debian has a kernel and a disk of its own.
+
+Only a kernel of its own keeps limits of memory and processor time, and only a disk survives a cut of power.
 
 `pytest -rA` shows how long each step took.
 """
@@ -14,21 +16,26 @@ from typing import Any
 
 import pytest
 
+from tests.vm import life
 from tests.vm.container import Container
 from tests.vm.emulator import Emulator, new_system, why_not
 from tests.vm.releases import timed, write_release
 
 SUITE = "bookworm"
 PACKAGE = "/root/pi-appliance.deb"
-CONFIG = "/etc/pi-appliance/appliance.yaml"
-_PATIENCE = 900.0  # seconds; an emulated processor is slow
+BACKUP = "/root/all.tar.gz"
 _OFF = 130.0  # seconds without power: at least two slots
 JOBS = """\
 state-dir: /var/lib/pi-appliance
 time-zone: UTC
 clock: {max-wait-for-sync: 0s}
 web: {host: 0.0.0.0, port: 8080}
+networks:
+  preview: {kind: preview}
 jobs:
+  tweets:
+    kind: tweet
+    with: {lines: tweets.txt, network: preview}
   minute:
     kind: command
     schedule: "* * * * *"
@@ -58,7 +65,7 @@ jobs:
 
 @pytest.fixture
 def emulator(tmp_path: Path) -> Iterator[Emulator]:
-    """Yield an emulated computer that is switched off. On its disk is the Debian package of this clone."""
+    """Yield an emulated computer that is switched off, with the Debian package of this clone on its disk."""
     if why := why_not():
         pytest.skip(f"no emulated computer: {why}")
     source = tmp_path / "source"
@@ -82,26 +89,30 @@ def emulator(tmp_path: Path) -> Iterator[Emulator]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)  # a quarter of an hour, on a machine that does nothing else
-def test_the_appliance_on_a_real_kernel_survives_cuts_of_power(emulator: Emulator) -> None:
+@pytest.mark.timeout(7200)  # half an hour, on a machine that does nothing else
+def test_the_life_of_an_appliance_on_a_real_kernel(emulator: Emulator) -> None:
     with timed("first boot of Debian"):
         emulator.boot()
+    _install(emulator)
+    emulator.write(life.YAML, JOBS)
+    emulator.run("systemctl", "reload", "pi-appliance")
+    _limits_are_kept(emulator)
+    _restart(emulator)
+    _lose_power(emulator)
+    life.kill_and_hang(emulator, emulator.patience)
+    life.break_configuration(emulator)
+    before = life.back_up(emulator)
+    emulator.run("mv", life.BACKUP, BACKUP)
+    life.purge_package(emulator)
+    emulator.run("rm", "-r", "/etc/pi-appliance", life.STATE)  # as on a new card
+    _install(emulator)
+    life.restore(emulator, BACKUP, before)
+
+
+def _install(emulator: Emulator) -> None:
     with timed("install of the package, until the page answers"):
         emulator.run("apt-get", "-qq", "install", "-y", "--no-install-recommends", PACKAGE)
-        _wait_for_page(emulator)
-    _configure(emulator)
-    _limits_are_kept(emulator)
-    before = _runs(emulator)
-    with timed("restart, until the page answers"):
-        emulator.restart()
-        _wait_for_page(emulator)
-    assert _runs(emulator)[-len(before) :] == before
-    _lose_power(emulator)
-
-
-def _configure(emulator: Emulator) -> None:
-    emulator.run("sh", "-c", 'printf %s "$1" >"$0"', CONFIG, JOBS)
-    emulator.run("systemctl", "reload", "pi-appliance")
+        emulator.wait_for_page()
 
 
 def _limits_are_kept(emulator: Emulator) -> None:
@@ -117,19 +128,27 @@ def _limits_are_kept(emulator: Emulator) -> None:
     assert 0.05 < used < 0.25
 
 
+def _restart(emulator: Emulator) -> None:
+    before = _runs(emulator)
+    with timed("restart, until the page answers"):
+        emulator.restart()
+        emulator.wait_for_page()
+    assert _runs(emulator)[-len(before) :] == before
+
+
 def _lose_power(emulator: Emulator) -> None:
     """Cut the power while a run is active, wait until a slot is missed, and switch it on again."""
     emulator.run("systemd-run", "--quiet", "runuser", "-u", "pi-appliance", "--", "pi-appliance", "jobs", "run", "long")
     start = time.monotonic()
     while not (active := [each for each in _runs(emulator) if each["job"] == "long" and each["ended"] is None]):
-        assert time.monotonic() - start < _PATIENCE, "the run does not start"
+        assert time.monotonic() - start < emulator.patience, "the run does not start"
         time.sleep(1)
     before, slots = _runs(emulator), _slots(emulator)
     emulator.cut_power()
     time.sleep(_OFF)
     with timed("cut of power, until the page answers again"):
         emulator.boot()
-        _wait_for_page(emulator)
+        emulator.wait_for_page()
     after = {each["id"]: each for each in _runs(emulator)}
     for each in before:
         if each["ended"] is not None:  # the history is whole
@@ -146,7 +165,7 @@ def _no_slot_is_lost(emulator: Emulator, before: list[dict[str, Any]]) -> None:
         times = sorted({datetime.fromisoformat(each["slot"]) for each in slots})
         if datetime.fromisoformat(before[0]["slot"]) + timedelta(seconds=_OFF + 60) < times[-1]:
             break
-        assert time.monotonic() - start < _PATIENCE, slots
+        assert time.monotonic() - start < emulator.patience, slots
         time.sleep(5)
     assert [later - earlier for earlier, later in pairwise(times)] == [timedelta(minutes=1)] * (len(times) - 1), times
     outcomes = {each["slot"]: each["outcome"] for each in slots}
@@ -160,10 +179,3 @@ def _runs(emulator: Emulator) -> list[dict[str, Any]]:
 
 def _slots(emulator: Emulator) -> list[dict[str, Any]]:
     return list(json.loads(emulator.appliance("jobs", "history", "--slots", "--count", "1000", "--json")[1]))
-
-
-def _wait_for_page(emulator: Emulator) -> None:
-    start = time.monotonic()
-    while not emulator.page_answers():
-        assert time.monotonic() - start < _PATIENCE, emulator.console
-        time.sleep(0.5)

@@ -6,8 +6,6 @@
 import json
 import sys
 import time
-import urllib.error
-import urllib.request
 import wave
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,46 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.vm import life
 from tests.vm.container import Container, new_root, why_not
 from tests.vm.releases import timed, write_release
 
-HEALTH = "http://127.0.0.1:8080/health"  # the container uses the network of the machine
-YAML = "etc/pi-appliance/appliance.yaml"
-STATE = "var/lib/pi-appliance"
-PASSPHRASE = "four words are enough\n"
-BROKEN = 'raise SystemExit("broken for a test")\n'
+BROKEN = {"daemon": 'raise SystemExit("broken for a test")\n'}  # a release that does not start
 _NO_STATE = "find: ‘/var/lib/pi-appliance’: No such file or directory"
-_PATIENCE = 120.0  # seconds
-HANG_LIMIT = 60  # seconds until a daemon that hangs is back
 EXPOSURE = 1.5  # of 10, as "systemd-analyze security" counts it
+HANG_LIMIT = 60  # seconds until a daemon that hangs is back
 KERNELS = "from pi_appliance.puzzles.kernels import kernel_states; print({state for _, state in kernel_states()})"
-
-
-def _health() -> dict[str, object] | None:
-    try:
-        with urllib.request.urlopen(HEALTH, timeout=2) as answer:
-            return dict(json.load(answer))
-    except (urllib.error.URLError, OSError):
-        return None
-
-
-def _wait_for_page() -> None:
-    start = time.monotonic()
-    while _health() is None:
-        assert time.monotonic() - start < _PATIENCE, "the page does not answer"
-        time.sleep(0.2)
-
-
-def _main_pid(container: Container) -> str:
-    return container.run("systemctl", "show", "--property=MainPID", "--value", "pi-appliance")[1]
-
-
-def _version(container: Container) -> str:
-    return container.run("pi-appliance", "--version")[1].split()[-1]
-
-
-def _posts(container: Container) -> list[dict[str, object]]:
-    return list(json.loads(container.appliance("tweets", "list", "--json")[1])["posts"])
 
 
 @pytest.fixture(params=["bookworm", "trixie"])
@@ -62,13 +29,13 @@ def machines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[C
     """Yield two machines that are not booted yet, and the folder that both see as /srv."""
     if why := why_not():
         pytest.skip(f"no container: {why}")
-    assert _health() is None, f"another appliance answers at {HEALTH}"
     source = tmp_path / "source"
     source.mkdir()
     with ExitStack() as stack:
         both = [Container(new_root(request.param, tmp_path / name), source) for name in ("first", "second")]
         for each in both:
             stack.callback(each.remove)
+        assert both[0].health() is None, "another appliance answers at the port"
         yield both[0], both[1], source
 
 
@@ -76,54 +43,41 @@ def machines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[C
 @pytest.mark.timeout(3600)  # a few minutes, on a machine that does nothing else
 def test_the_whole_life_of_an_appliance(machines: tuple[Container, Container, Path]) -> None:
     first, second, source = machines
-    for version, changed in (("0.1.0", {}), ("0.2.0", {}), ("0.3.0", {"daemon": BROKEN})):
+    for version, changed in (("0.1.0", {}), ("0.2.0", {}), ("0.3.0", BROKEN)):
         write_release(source, version, **changed)
     with timed("first boot of Debian"):
         first.boot()
-    _install_and_survive(first)
-    _update(first)
-    posts, yaml = _back_up(first, source)
+    _install(first)
+    life.kill_and_hang(first, HANG_LIMIT)
+    life.break_configuration(first)
+    _update(first, "/srv/pi-appliance-0.2.0.tar.gz")
+    _fail_to_update(first, "/srv/pi-appliance-0.3.0.tar.gz")
+    before = life.back_up(first)
+    (source / "all.tar.gz").write_bytes(Path(f"{first.root}{life.BACKUP}").read_bytes())
     first.shut_down()
     second.boot()
-    _move(second, posts, yaml)
-    _remove(second)
+    _install_package(second)
+    life.restore(second, "/srv/all.tar.gz", before)
+    life.purge_package(second)
+    _install_with_wheel(second)
+    _purge(second, "/root/pi-appliance-0.2.0")
     second.shut_down()
 
 
-def _install_and_survive(machine: Container) -> None:
+def _install(machine: Container) -> None:
     with timed("install from an archive, until the page answers"):
         machine.run("tar", "xzf", "/srv/pi-appliance-0.1.0.tar.gz", "-C", "/root")
         machine.run("sh", "/root/pi-appliance-0.1.0/deploy/install.sh", "--yes")
-        _wait_for_page()
+        machine.wait_for_page()
     assert machine.run("systemctl", "is-active", "pi-appliance", "mpd")[1].split() == ["active", "active"]
     assert machine.run("systemctl", "is-enabled", "pi-appliance", "mpd")[1].split() == ["enabled", "enabled"]
     assert _exposure(machine) <= EXPOSURE
     _play(machine)
     machine.shut_down()
-    assert _health() is None
+    assert machine.health() is None
     with timed("reboot, until the page answers"):
         machine.boot()
-        _wait_for_page()
-    for step, number in (("killed daemon", "KILL"), ("daemon that hangs", "STOP")):
-        before = _main_pid(machine)
-        with timed(f"{step}, until the page answers again"):
-            start = time.monotonic()
-            machine.run("kill", f"-{number}", before)
-            while _main_pid(machine) in {before, "0"}:
-                assert time.monotonic() - start < HANG_LIMIT
-                time.sleep(0.2)
-            _wait_for_page()
-        assert time.monotonic() - start < HANG_LIMIT
-    yaml = machine.root / YAML
-    good = yaml.read_text("utf-8")
-    yaml.write_text("# a comment of the owner\n" + good + "jobs: [\n", "utf-8")
-    assert machine.run("systemctl", "reload", "pi-appliance", check=False)[0] != 0
-    with timed("restart with a wrong file, until the page answers"):
-        machine.run("systemctl", "restart", "pi-appliance")
-        _wait_for_page()
-    assert "degraded" in (_health() or {})
-    yaml.write_text("# a comment of the owner\n" + good, "utf-8")
-    machine.run("systemctl", "reload", "pi-appliance")
+        machine.wait_for_page()
 
 
 def _exposure(machine: Container) -> float:
@@ -142,76 +96,61 @@ def _play(machine: Container) -> None:
         sound.setparams((1, 2, 8000, 0, "NONE", ""))
         sound.writeframes(bytes(2 * 8000 * 600))
     machine.run("systemctl", "restart", "mpd")
-    machine.appliance("music", "update")
     start = time.monotonic()
-    while machine.appliance("music", "play-now", "tone.wav", check=False)[0] != 0:
-        assert time.monotonic() - start < _PATIENCE, "the file is not in the library"
-        time.sleep(0.5)
+    for words in (("update",), ("play-now", "tone.wav")):  # MPD needs a moment to listen and to find the file
+        while (said := machine.appliance("music", *words, check=False))[0] != 0:
+            assert time.monotonic() - start < machine.patience, said
+            time.sleep(0.5)
     player = json.loads(machine.appliance("music", "status", "--json")[1])["player"]
     assert (player["play"], player["track"]["uri"]) == ("play", "tone.wav"), player
 
 
-def _update(machine: Container) -> None:
+def _update(machine: Container, better: str) -> None:
+    """Update from the archive of a release."""
     with timed("update from a file"):
-        machine.run("pi-appliance", "update", "--yes", "/srv/pi-appliance-0.2.0.tar.gz")
-    assert _version(machine) == "0.2.0"
+        machine.run("pi-appliance", "update", "--yes", better)
+    assert better.endswith(f"-{_version(machine)}.tar.gz")
+
+
+def _fail_to_update(machine: Container, broken: str) -> None:
+    """Update from an archive with the change `BROKEN`, which goes back by itself."""
+    before = _version(machine)
     with timed("update to a release that does not start, and back"):
-        status, said = machine.run("pi-appliance", "update", "--yes", "/srv/pi-appliance-0.3.0.tar.gz", check=False)
+        status, said = machine.run("pi-appliance", "update", "--yes", broken, check=False)
     assert status == 1, said
     assert "broken for a test" in said
-    assert _version(machine) == "0.2.0"
-    _wait_for_page()
+    assert _version(machine) == before
+    machine.wait_for_page()
 
 
-def _back_up(machine: Container, source: Path) -> tuple[list[dict[str, object]], str]:
-    """Post, and return the posts and the configuration; the backup is then in `source`."""
-    for _ in range(3):
-        machine.appliance("jobs", "run", "tweets")
-    posts = _posts(machine)
-    secrets = machine.root / "etc/pi-appliance/secrets.env"
-    with secrets.open("a", encoding="utf-8") as file:
-        file.write("SOMETHING=very secret\n")
-    with timed("backup with secrets"):
-        machine.appliance("backup", f"/{STATE}/all.tar.gz", "--secrets", stdin=PASSPHRASE)
-    (source / "all.tar.gz").write_bytes((machine.root / STATE / "all.tar.gz").read_bytes())
-    return posts, (machine.root / YAML).read_text("utf-8")
-
-
-def _move(machine: Container, posts: list[dict[str, object]], yaml: str) -> None:
-    """Install the package on a new machine, and restore the backup there."""
+def _install_package(machine: Container) -> None:
     machine.run("tar", "xzf", "/srv/pi-appliance-0.2.0.tar.gz", "-C", "/root")
     with timed("build of the package"):
         machine.run("sh", "/root/pi-appliance-0.2.0/deploy/deb.sh")
     with timed("install of the package, until the page answers"):
         machine.run("sh", "-c", "apt-get install -y /root/pi-appliance-0.2.0/dist/pi-appliance_*.deb")
-        _wait_for_page()
+        machine.wait_for_page()
     assert _exposure(machine) <= EXPOSURE
-    machine.run("systemctl", "stop", "pi-appliance")
-    machine.run("install", "--owner=pi-appliance", "--mode=0600", "/srv/all.tar.gz", f"/{STATE}")
-    with timed("restore"):
-        machine.appliance("restore", f"/{STATE}/all.tar.gz", stdin=PASSPHRASE)
-    machine.run("systemctl", "start", "pi-appliance")
-    _wait_for_page()
-    assert (machine.root / YAML).read_text("utf-8") == yaml
-    assert "very secret" in (machine.root / "etc/pi-appliance/secrets.env").read_text("utf-8")
-    assert _posts(machine) == posts
-    machine.appliance("jobs", "run", "tweets")
-    assert _posts(machine)[1:] == posts  # nothing is posted again
 
 
-def _remove(machine: Container) -> None:
-    with timed("purge of the package"):
-        machine.run("apt-get", "purge", "-y", "pi-appliance")
-    assert (machine.root / YAML).exists()  # the owner's
-    # The build of the package left a wheel in the archive, with which no compiler is needed.
+def _install_with_wheel(machine: Container) -> None:
+    """Install from an archive in which the build of the package left a wheel, so that no compiler is needed."""
     machine.run("apt-get", "purge", "-y", "--auto-remove", "gcc")
-    with timed("install from an archive with a wheel after it"):
+    with timed("install from an archive with a wheel, until the page answers"):
         machine.run("sh", "/root/pi-appliance-0.2.0/deploy/install.sh", "--yes")
-        _wait_for_page()
+        machine.wait_for_page()
     assert machine.run("which", "gcc", check=False)[1] == ""
     assert machine.run("/opt/pi-appliance/current/bin/python", "-c", KERNELS)[1] == "{'compiled'}"
+
+
+def _purge(machine: Container, release: str) -> None:
+    """Remove everything with the script of the unpacked `release`."""
     with timed("uninstall with --purge"):
-        machine.run("sh", "/root/pi-appliance-0.2.0/deploy/uninstall.sh", "--purge", "--yes")
-    assert _health() is None
-    places = ("/etc", "/opt", "/usr/local", "/usr/lib/systemd", "/var/lib/pi-appliance", "/run")
+        machine.run("sh", f"{release}/deploy/uninstall.sh", "--purge", "--yes")
+    assert machine.health() is None
+    places = ("/etc", "/opt", "/usr/local", "/usr/lib/systemd", life.STATE, "/run")
     assert machine.run("find", *places, "-name", "*pi-appliance*", check=False)[1] in {"", _NO_STATE}
+
+
+def _version(machine: Container) -> str:
+    return machine.run("pi-appliance", "--version")[1].split()[-1]
