@@ -89,7 +89,7 @@ def emulator(tmp_path: Path) -> Iterator[Emulator]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)  # half an hour, on a machine that does nothing else
+@pytest.mark.timeout(7200)  # about half an hour, on a machine that does little else
 def test_the_life_of_an_appliance_on_a_real_kernel(emulator: Emulator) -> None:
     with timed("first boot of Debian"):
         emulator.boot()
