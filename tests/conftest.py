@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,12 +36,19 @@ os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 use_for_all_processes()
 
 LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py"}  # the longest
-# Files whose tests change the crontab, the users or the mounts of the machine, or emulate one; one worker runs them.
-MACHINE = re.compile(r"/(usb/|vm/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))")
+# Files whose tests one worker runs, because they ...
+TOGETHER = {
+    # change the crontab, the users or the mounts of the machine, or emulate one,
+    "the machine": re.compile(r"/(usb/|vm/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))"),
+    # build tables for seconds,
+    "the cube": re.compile(r"/rubiks_cube/"),
+    # copy Python for another user, who may not enter ours.
+    "another user": re.compile(r"/test_(cli_networks|doctor|full_disk)\.py"),
+}
 SHARED = re.compile(
     r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|alarms/test_pages|test_chance_statistics"
     r"|test_architecture|/test_(api_walls|daily|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
-)  # files whose tests share one browser, one MPD, one list of draws, one parsed package, the tables of the cube, ...
+)  # files whose tests share one browser, one MPD, one list of draws, one parsed package, ...
 
 
 class Sharing(LoadScopeScheduling):
@@ -52,10 +59,9 @@ class Sharing(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if MACHINE.search(file):
-            return "the machine"
-        if "/rubiks_cube/" in file:
-            return "rubiks_cube"  # each process builds its tables for seconds
+        for scope, pattern in TOGETHER.items():
+            if pattern.search(file):
+                return scope
         return file if SHARED.search(file) else nodeid
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
@@ -91,10 +97,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 
 
-def pytest_collection_finish() -> None:
-    """Leave the hundred thousands of objects of the collected tests out of every garbage collection to come."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave the hundred thousands of objects of the collected tests out of every garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

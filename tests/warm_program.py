@@ -30,7 +30,13 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "pi_appliance")
 IS_COLD = os.environ.get("PI_APPLIANCE_COLD") == "1"
-_STARTERS = (["up"], ["jobs", "run"])  # commands that start processes of the program
+_STARTERS = (
+    "jobs run",
+    "networks login",
+    "networks test",
+    "notifiers test",
+    "notifiers send",
+)  # like the daemon, they start others
 _SIZE = 1 << 17  # bytes of a request
 _MAX_WAIT = 300.0  # seconds for a helper; one that hangs must not hold a test
 _FOLLOWED = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONPATH")
@@ -258,7 +264,7 @@ def _add_to_path(folders: list[str]) -> None:
 
 def _main(module: str, argv: list[str]) -> None:
     """Run a module and end like Python, except that the modules stay: it would copy all their pages."""
-    if argv[:1] in _STARTERS or argv[:2] in _STARTERS:
+    if argv[:1] == ["up"] or " ".join(argv[:2]) in _STARTERS:
         started = _start_helper()
         if started is not None:
             return _main(started[0], started[1:])
@@ -283,9 +289,11 @@ def _main(module: str, argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()
     _import_program()
     gc.collect()
     gc.freeze()  # or each collection of a child would copy all pages
+    gc.enable()
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         requests.send(b".")
         process_to_be = _serve(requests)
