@@ -49,7 +49,7 @@ class Container(System):
     def boot(self) -> float:
         """Start it, and return after how many seconds systemd had started everything."""
         start = time.monotonic()
-        binds = [*_files_of_the_network(), *os.environ.get("PI_APPLIANCE_VM_BIND", "").split(":")]
+        binds = [*files_of_the_network(), *os.environ.get("PI_APPLIANCE_VM_BIND", "").split(":")]
         self._nspawn = subprocess.Popen(
             [
                 *("systemd-nspawn", "--quiet", "--boot", f"--directory={self.root}", "--machine=appliance"),
@@ -127,7 +127,8 @@ def new_root(suite: str, folder: Path, more: str = "", *options: str) -> Path:
     return folder
 
 
-def _files_of_the_network() -> list[str]:
+def files_of_the_network() -> list[str]:
+    """Return the files of this machine that programs need there to reach a package index."""
     names = ("/etc/resolv.conf", "/etc/ssl/certs", "/etc/pip.conf")
     return [name for name in names if Path(name).exists()]
 
