@@ -1,16 +1,21 @@
-"""The command nmcli 1.42.4 of a machine with one Wi-Fi device, whose world is a JSON file.
+"""The command nmcli 1.42.4 of a machine with one Wi-Fi device, whose world is a file.
 
-`World` writes the file, and a program that runs this module. The syntax, the escapes, the messages
+`World` writes the file, and a program that runs this module. A test runs it dozens of times, so that it
+imports next to nothing: no json, no pathlib, no typing. The syntax, the escapes, the messages
 and the exit statuses are those of the real nmcli with the real NetworkManager, except the results
 of a radio. A command that the appliance does not use is an error.
 """
 
-import json
+from __future__ import annotations
+
+import marshal
 import os
-import re
 import sys
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 PROGRAM = """#!{python} -IS
 import sys
@@ -26,13 +31,13 @@ class World:
     """The networks, the device and the profiles, in `folder`, which is first in the search path."""
 
     def __init__(self, folder: Path, **values: Any) -> None:
-        self.file = folder / "world.json"
+        self.file = folder / "world"
         folder.mkdir(exist_ok=True)
         program = folder / "nmcli"
-        program.write_text(PROGRAM.format(python=sys.executable, folder=str(Path(__file__).parent)))
+        program.write_text(PROGRAM.format(python=sys.executable, folder=__file__.rpartition("/")[0]))
         program.chmod(0o755)
         start: dict[str, Any] = {"device": "disconnected", "radio": "enabled", "networks": [HOME], "profiles": {}}
-        self.file.write_text(json.dumps({**start, "active": "", "calls": [], "failure": None, **values}))
+        write(self.file, {**start, "active": "", "calls": [], "failure": None, **values})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -40,11 +45,11 @@ class World:
         return {"PATH": f"{self.file.parent}:/usr/bin:/bin", "NMCLI_WORLD": str(self.file)}
 
     def __getitem__(self, name: str) -> Any:
-        return json.loads(self.file.read_text())[name]
+        return read(self.file)[name]
 
     def change(self, **values: Any) -> None:
         """Change the world."""
-        write(self.file, {**json.loads(self.file.read_text()), **values})
+        write(self.file, {**read(self.file), **values})
 
     def connect(self, ssid: str, **more: Any) -> None:
         """Store a profile of `ssid`, and connect it."""
@@ -58,16 +63,23 @@ class World:
         return str(self["profiles"].get(self["active"], {}).get("ssid", ""))
 
 
-def write(file: Path, world: Any) -> None:
+def read(path: Path | str) -> Any:
+    """Return the world."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        return marshal.load(file)  # noqa: S302 - written below
+
+
+def write(path: Path | str, world: Any) -> None:
     """Write the world in one step."""
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(world))
-    draft.replace(file)
+    draft = f"{path}.{os.getpid()}"
+    with open(draft, "wb") as file:  # noqa: PTH123
+        marshal.dump(world, file)
+    os.replace(draft, path)  # noqa: PTH105
 
 
 def escape(value: object) -> str:
     """Return a field of a terse row."""
-    return re.sub(r"([\\:])", r"\\\1", str(value))
+    return str(value).replace("\\", "\\\\").replace(":", "\\:")
 
 
 def fail(status: int, message: str) -> None:
@@ -78,6 +90,8 @@ def fail(status: int, message: str) -> None:
 
 def read_password(content: str) -> str:
     """Return the key of a passwd-file: white space around it is dropped, and a backslash escapes."""
+    import re  # noqa: PLC0415 - few commands have a password
+
     value = content.rstrip("\r\n").removeprefix("802-11-wireless-security.psk:").lstrip()
     value = re.sub(r"(?<!\\)\s+$", "", value)
     return re.sub(r"\\(.)", r"\1", value)
@@ -148,9 +162,9 @@ def act(world: Any, words: list[str]) -> None:
         case ["--wait", "30", "connection", "up", "uuid", uuid, *more]:
             if more:
                 assert more == ["passwd-file", "/dev/stdin"]
-                profiles[uuid]["psk"] = read_password(Path(more[1]).read_text())
+                profiles[uuid]["psk"] = read_password(sys.stdin.read())
             world["active"], world["device"] = "", "disconnected"
-            write(Path(os.environ["NMCLI_WORLD"]), world)
+            write(os.environ["NMCLI_WORLD"], world)
             connect(world, profiles[uuid])
             world["active"], world["device"] = uuid, "connected"
         case ["connection", "modify", "uuid", uuid, "connection.autoconnect", value]:
@@ -163,13 +177,13 @@ def act(world: Any, words: list[str]) -> None:
                 connect_known(world)
         case _:
             raise ValueError(words)
-    write(Path(os.environ["NMCLI_WORLD"]), world)
+    write(os.environ["NMCLI_WORLD"], world)
 
 
 def main(words: list[str]) -> None:
     """Do one command."""
-    file = Path(os.environ["NMCLI_WORLD"])
-    world = json.loads(file.read_text())
+    file = os.environ["NMCLI_WORLD"]
+    world = read(file)
     world["calls"].append(words)
     write(file, world)
     if world["failure"]:
