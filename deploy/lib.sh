@@ -224,7 +224,7 @@ need_environment() {
         say "making the environment ${environment##*/} with $python"
         rm -rf "$environment"
         "$python" -m venv "$environment" || die "$python cannot make an environment in $environment; see above"
-        holds=
+        holds='' compiled='' # the kernels of another Python do not fit
     fi
     [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] || kernels=
     if [ "${kernels:-}" = later ]; then
@@ -239,6 +239,7 @@ need_environment() {
         want_compiler
         [ "${kernels:-}" = later ] || made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
         rm -f "$stamp"
+        new_packages=1
         # MORE in the same call if possible, because each call builds the package again.
         if [ -z "${3:-}" ] || ! with_pip "$environment" --editable "$clone$3"; then
             with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
@@ -265,16 +266,18 @@ write_stamp() {
     mv "$1.new" "$1"
 }
 
-# Compile the packages, and the kernels that are missing or have changed, in the background, after
+# Compile new packages, and the kernels that are missing or have changed, in the background, after
 # `kernels=later need_environment`.
 start_compiling() {
     environment=$1 stamp=$1/.pi-appliance
     made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
-    [ "$(sed -n 3p "$stamp")" != "$made_from" ] || return 0
+    [ -n "${new_packages:-}" ] || [ "$(sed -n 3p "$stamp")" != "$made_from" ] || return 0
     (
+        # Some packages hold templates, which do not compile.
+        [ -z "${new_packages:-}" ] || nice -n 19 "$environment/bin/python" -m compileall -qq "$environment/lib" || true
+        [ "$(sed -n 3p "$stamp")" != "$made_from" ] || exit 0
         exec 8<"$clone/pi_appliance/puzzles"
         flock -w 10 8 || exit 0 # another run of this script compiles them
-        nice -n 19 "$environment/bin/python" -m compileall -qq "$environment/lib" || true # some packages hold templates
         tools=$(mktemp -d)
         trap 'rm -rf "$tools"' EXIT
         get_build_tools "$environment/bin/python" "$tools" 19 && compile_kernels "$environment/bin/python" "$tools" || {

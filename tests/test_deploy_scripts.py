@@ -583,7 +583,8 @@ def test_an_installation_does_not_wait_behind_busy_jobs_for_its_build_tools(tmp_
     made_environment(clone / ".venv", EXTRAS, python=python)
     (clone / ".venv" / ".pi-appliance").write_text("made\nof\nnothing\n")
     get = 'clone=$1; . "$1/deploy/lib.sh"; get_build_tools "$2/bin/python" "$1"; start_compiling "$2"; wait'
-    subprocess.run(["sh", "-c", get, "sh", clone, clone / ".venv"], env=INHERITED, check=True, timeout=60)
+    environment = {**INHERITED, "new_packages": "1"}
+    subprocess.run(["sh", "-c", get, "sh", clone, clone / ".venv"], env=environment, check=True, timeout=60)
     assert said.read_text().splitlines() == [f"pip {os.nice(0)}", "compileall 19", "pip 19"]
 
 

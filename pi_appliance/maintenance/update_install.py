@@ -18,8 +18,8 @@ from typing import Self
 import click
 
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.maintenance import update_check
-from pi_appliance.maintenance.update_check import Installation, Release, version_key
+from pi_appliance.maintenance import releases
+from pi_appliance.maintenance.releases import Installation, Release, version_key
 from pi_appliance.system import files
 
 _UNIT = "pi-appliance.service"
@@ -197,13 +197,13 @@ class _Progress:
 
 
 def _find_newer(machine: _Machine, installed: str) -> list[Release]:
-    address = update_check.read_address(machine.address_file)
+    address = releases.read_address(machine.address_file)
     if not address:
         raise Refused(
             f"updates are off: {machine.address_file} names no list of releases; write address=https://… there, "
             "or update from a file: sudo pi-appliance update FILE.tar.gz"
         )
-    return update_check.find_newer(address, installed)
+    return releases.find_newer(address, installed)
 
 
 def _describe(installed: str, newer: list[Release]) -> str:
@@ -226,9 +226,9 @@ def _install_newer(
         archive, expected = folder / "release.tar.gz", newer[0].version
         progress.name(expected)
         progress.step(f"downloading {expected}")
-        update_check.download(newer[0], archive)
-    sources = update_check.unpack(archive, folder / "sources")
-    version = update_check.version_of(sources)
+        releases.download(newer[0], archive)
+    sources = releases.unpack(archive, folder / "sources")
+    version = releases.version_of(sources)
     if expected and version != expected:
         raise Refused(f"the archive of {expected} has version {version}; nothing was changed")
     if version_key(version) < version_key(installed):

@@ -2,7 +2,7 @@
 
 `OVERLAP_RULES` says what happens at a slot of a job while a run of that job is active. The
 scheduler applies it before it starts a process. The runner (`jobs/runner.py`) applies it again
-under the lock of the job, because cron and people start runs, too.
+before it takes the lock of the job, because cron and people start runs, too.
 
 The limit of all runs is shared by all processes of one appliance. A place is a locked file in the
 state folder. The processes of a run inherit the open file, so the kernel frees the place when the

@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.machine_facts import read_facts
-from pi_appliance.maintenance.update_check import Installation as Releases
+from pi_appliance.maintenance.releases import Installation as Releases
 from pi_appliance.maintenance.update_check import UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.daemon_interface import LogEntry
 from pi_appliance.system.clock import ClockState

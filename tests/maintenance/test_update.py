@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pi_appliance.errors import ApplianceError
-from pi_appliance.maintenance.update_check import Installation
+from pi_appliance.maintenance.releases import Installation
 from pi_appliance.maintenance.update_install import update
 from tests.fakes.release_server import ReleaseServer, release_server
 
@@ -111,6 +113,16 @@ def test_the_newest_release_is_installed_after_a_backup_and_back_returns(root: P
     assert (root / "var/lib/pi-appliance/before-update.tar.gz").read_text() == "saved\n"
     assert run(root, "--check").output == "version 0.2.0, up to date\n"
     assert run(root, "--back", "--yes").exit_code == 0
+    assert active(root) == "0.1.0-old"
+
+
+def test_a_release_whose_configuration_cannot_be_read_is_left(root: Path) -> None:
+    assert run(root, "--yes").exit_code == 0
+    broken = (
+        "import sys; sys.modules['pi_appliance.config'] = None; import pi_appliance.maintenance.update_install as it"
+    )
+    words = ["--prefix", str(root), "--back", "--yes"]
+    subprocess.run([sys.executable, "-c", f"{broken}; it.update({words})"], check=True, timeout=60)
     assert active(root) == "0.1.0-old"
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from pi_appliance.config.options import Config, Updates
 from pi_appliance.errors import Refused
-from pi_appliance.maintenance.update_check import Installation, UpdateChecker, UpdatePlaces
+from pi_appliance.maintenance.releases import Installation
+from pi_appliance.maintenance.update_check import UpdateChecker, UpdatePlaces
 from tests.fakes.release_server import ReleaseServer, release_server
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)

@@ -18,7 +18,8 @@ from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.config.config_file import WrongFile
 from pi_appliance.errors import Refused
-from pi_appliance.maintenance.update_check import Installation, UpdateChecker, UpdatePlaces
+from pi_appliance.maintenance.releases import Installation
+from pi_appliance.maintenance.update_check import UpdateChecker, UpdatePlaces
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.daemon_interface import LogEntry

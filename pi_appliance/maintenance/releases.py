@@ -1,0 +1,293 @@
+"""Releases: their list, their archives, and those that are installed.
+
+Root runs this module (ADR 107), and returns to the previous release by it. It imports no module
+of the configuration, so that a release whose configuration cannot be read can be left.
+
+The list has the form of `GET /repos/OWNER/NAME/releases` of GitHub.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from pi_appliance.errors import Refused
+from pi_appliance.system import files, http
+
+_MAX_LIST = 5_000_000  # bytes
+_MAX_ARCHIVE = 60_000_000
+_MAX_UNPACKED = 300_000_000
+_MAX_FILES = 20_000
+_LIST_SECONDS, _ARCHIVE_SECONDS = 20.0, 900.0
+_CHUNK = 1 << 16
+_PACKAGE = Path("/usr/lib/pi-appliance")  # of deploy/deb.sh
+_VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3})")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of the list. `notes` is what is new in it."""
+
+    version: str
+    notes: str
+    archive: str  # its address
+    digest: str  # SHA-256, or ''
+    digest_address: str  # where the SHA-256 is, or ''
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Return what orders versions. Raises Refused if `version` is not one."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        raise Refused(f"{version!r} is not a version such as 0.2.0")
+    numbers = [int(number) for number in found[1].split(".")]
+    return tuple(numbers + [0] * (4 - len(numbers)))
+
+
+def read_address(path: Path) -> str:
+    """Return the address in the file `path`, or '' if there is none.
+
+    Root runs what this address leads to, so only root may be able to write the file.
+
+    Raises:
+        Refused: Others can write it, or it is not a secure address.
+    """
+    try:
+        text, status = path.read_text("utf-8", "replace"), path.stat()
+    except FileNotFoundError:
+        return ""
+    folder = path.parent.stat()
+    if status.st_mode & 0o022 or folder.st_mode & 0o002 or status.st_uid != folder.st_uid:
+        raise Refused(f"{path} can be written by others than root; run: sudo chown root: {path}; sudo chmod 644 {path}")
+    lines = (line.strip() for line in text.splitlines())
+    words = [line for line in lines if line and not line.startswith("#")]
+    if not words:
+        return ""
+    if len(words) > 1 or not words[0].startswith("address="):
+        raise Refused(f"{path} must have one line: address=https://…")
+    address = words[0].removeprefix("address=")
+    _require_secure(address)
+    return address
+
+
+def _require_secure(address: str) -> None:
+    """Raise Refused if others on the way could change what is at `address`."""
+    is_here = http.is_web_address(address) and urlsplit(address).hostname == "127.0.0.1"
+    if not http.is_web_address(address) or not (address.startswith("https://") or is_here):
+        raise Refused(f"{address!r} is not an address that begins with https://")
+
+
+def _fetch(address: str, *, max_bytes: int, seconds: float) -> http.HttpResponse:
+    return http.fetch(
+        address, read_body=lambda _: True, max_bytes=max_bytes, seconds=seconds, check_address=_require_secure
+    )
+
+
+def find_newer(address: str, installed: str) -> list[Release]:
+    """Return the releases at `address` that are newer than `installed`, the newest first."""
+    return [each for each in fetch_releases(address) if version_key(each.version) > version_key(installed)]
+
+
+def fetch_releases(address: str) -> list[Release]:
+    """Return the releases at `address`, the newest first, without drafts and previews."""
+    try:
+        items = json.loads(_fetch(address, max_bytes=_MAX_LIST, seconds=_LIST_SECONDS).body)
+    except ValueError:
+        items = None
+    if not isinstance(items, list):
+        raise Refused(f"{address} is not a list of releases; check the address")
+    found = [_parse_release(item) for item in items if isinstance(item, dict)]
+    return sorted((each for each in found if each), key=lambda each: version_key(each.version), reverse=True)
+
+
+def _parse_release(item: dict[str, Any]) -> Release | None:
+    tag = _VERSION.fullmatch(str(item.get("tag_name")))
+    if tag is None or item.get("draft") or item.get("prerelease"):
+        return None
+    assets: dict[str, dict[str, Any]] = {
+        str(asset.get("name")): asset for asset in item.get("assets") or () if isinstance(asset, dict)
+    }
+    name = next((name for name in assets if re.fullmatch(r"pi-appliance-[\w.-]+\.tar\.gz", name)), "")
+    archive, digest = assets.get(name, {}), assets.get(f"{name}.sha256", {})
+    release = Release(
+        tag[1],
+        str(item.get("body") or "").strip(),
+        str(archive.get("browser_download_url") or ""),
+        str(archive.get("digest") or "").removeprefix("sha256:"),
+        str(digest.get("browser_download_url") or ""),
+    )
+    # Files are added to a release after it was published: until then it cannot be installed.
+    return release if release.archive and (release.digest or release.digest_address) else None
+
+
+def download(release: Release, path: Path) -> None:
+    """Write the archive of `release` to `path`.
+
+    Raises:
+        Refused: It has no SHA-256, or another one.
+        Unavailable: It was not reached, or the card is full.
+    """
+    digest = release.digest
+    if not digest and release.digest_address:
+        digest = _fetch(release.digest_address, max_bytes=1000, seconds=_LIST_SECONDS).text.split(maxsplit=1)[0]
+    if not _HASH.fullmatch(digest):
+        raise Refused(f"the archive of {release.version} has no SHA-256")
+    body = _fetch(release.archive, max_bytes=_MAX_ARCHIVE, seconds=_ARCHIVE_SECONDS).body
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise Refused(f"the archive of {release.version} is damaged: its SHA-256 is not {digest}; try again")
+    try:
+        path.write_bytes(body)
+    except OSError as error:
+        raise files.write_error(path, error) from None
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack `archive` into the new `folder`, and return the folder of the release in it.
+
+    Only files and folders below `folder` are written. Symbolic links are left out: nothing is
+    written through them, and install.sh makes those of a release.
+
+    Raises:
+        Refused: It is not the archive of a release, or is damaged.
+        Unavailable: The card is full.
+    """
+    size = 0
+    try:
+        with tarfile.open(archive, "r:gz") as members:
+            for count, member in enumerate(members):
+                size += member.size
+                path = PurePosixPath(member.name)
+                if (
+                    path.is_absolute()
+                    or ".." in path.parts
+                    or not (member.isfile() or member.isdir() or member.issym())
+                ):
+                    raise Refused(f"{archive.name} is not a release: {member.name!r} is not a file below its folder")
+                if size > _MAX_UNPACKED or count > _MAX_FILES:
+                    raise Refused(f"{archive.name} is not a release: it is too large")
+                _write_member(members, member, folder / path)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise Refused(f"{archive.name} is damaged or not a .tar.gz: {error}") from None
+    except OSError as error:
+        if type(error).__name__ == "BadGzipFile" or error.errno is None:
+            raise Refused(f"{archive.name} is damaged or not a .tar.gz: {error}") from None
+        raise files.write_error(folder, error) from None
+    scripts = list(folder.glob("*/deploy/install.sh"))
+    if len(scripts) != 1:
+        raise Refused(f"{archive.name} is not a release: it has no deploy/install.sh")
+    return scripts[0].parents[1]
+
+
+def _write_member(members: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    if member.issym():
+        return
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source = members.extractfile(member)
+    assert source is not None  # it is a file
+    with path.open("xb") as target:
+        shutil.copyfileobj(source, target, _CHUNK)
+    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+
+
+def version_of(sources: Path) -> str:
+    """Return the version of the unpacked release `sources`."""
+    try:
+        text = (sources / "pi_appliance/__init__.py").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    found = re.search(r'^__version__ = "(.*)"$', text, re.MULTILINE)
+    if found is None:
+        raise Refused("this is not a release: its version is missing")
+    return found[1]
+
+
+def how_to_update(prefix: Path) -> str:
+    """Return how to update a program in the environment `prefix` that install.sh did not make."""
+    if prefix == _PACKAGE:
+        return "the appliance is a package of Debian; update it with: sudo apt install ./pi-appliance_VERSION.deb"
+    return "the appliance runs from a clone; update it there with: git pull && sh deploy/run.sh"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The installed releases below `home`, as deploy/install.sh builds them."""
+
+    home: Path
+
+    @property
+    def progress_file(self) -> Path:
+        """The steps and the result of the last update, for the page. Only root writes it."""
+        return self.home / "update.json"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other updates out during the block. Raises Refused if one is running."""
+        number = os.open(self.home, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise Refused("another update is running; wait until it has ended") from None
+        finally:
+            os.close(number)
+
+    def read_progress(self) -> dict[str, Any]:
+        """Return the state, version, steps and message of the last update; {} without one."""
+        try:
+            values = json.loads(self.progress_file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(values, dict):
+            return {}
+        if values.get("state") == "running" and not self._is_locked():
+            return {**values, "state": "failed", "message": "it was interrupted; start it again"}
+        return values
+
+    def _is_locked(self) -> bool:
+        try:
+            with self.lock():
+                return False
+        except Refused:
+            return True
+        except OSError:
+            return False
+
+    @property
+    def current(self) -> str:
+        """Return the name of the active release. Raises Refused if nothing is installed."""
+        link = self.home / "current"
+        if not link.is_symlink():
+            raise Refused(f"nothing is installed in {self.home}; {how_to_update(Path(sys.prefix))}")
+        return link.readlink().name
+
+    def version(self) -> str:
+        """Return the version of the active release."""
+        return self.current.rpartition("-")[0]
+
+    def others(self) -> Sequence[str]:
+        """Return the complete releases that are not active, the newest first."""
+        marks = [mark for mark in self.home.glob("releases/*/.whole") if mark.parent.name != self.current]
+        return [mark.parent.name for mark in sorted(marks, key=lambda mark: mark.stat().st_mtime, reverse=True)]
+
+    def switch_to(self, name: str) -> None:
+        """Make `name` the active release in one step, as deploy/install.sh does."""
+        draft = self.home / "current.new"
+        draft.unlink(missing_ok=True)
+        draft.symlink_to(f"releases/{name}")
+        draft.replace(self.home / "current")
+        files.sync_directory(self.home)
