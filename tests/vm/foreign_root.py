@@ -28,7 +28,6 @@ PROGRAMS = {
 PROCESSORS = {"arm64": "aarch64", "armhf": "arm"}  # by the architecture of Debian, as QEMU calls them
 TRIPLETS = {"arm64": "aarch64-linux-gnu", "armhf": "arm-linux-gnueabihf"}
 SUITE = "bookworm"
-MIRROR = f"deb http://deb.debian.org/debian {SUITE} main"
 # Unpacked, not configured: the scripts of the packages would run emulated, for a quarter of an hour.
 PACKAGES = (
     "base-files,base-passwd,bash,coreutils,dash,debianutils,diffutils,dpkg,findutils,grep,gzip,hostname,libc-bin,"
@@ -90,7 +89,7 @@ class ForeignRoot:
         folder.parent.mkdir(parents=True, exist_ok=True)
         included = f"--include={PACKAGES},{packages}".rstrip(",")
         architectures = f"--architectures={architecture},amd64"
-        do("mmdebstrap", "--variant=extract", architectures, included, SUITE, str(draft), MIRROR)
+        do("mmdebstrap", "--variant=extract", architectures, included, SUITE, str(draft))
         for name in ("passwd", "group"):  # these scripts would have made the files
             shutil.copy(draft / f"usr/share/base-passwd/{name}.master", draft / "etc" / name)
         (draft / "usr/bin/awk").symlink_to("mawk")
