@@ -179,11 +179,9 @@ want_compiler() {
 }
 
 # with_pip ENVIRONMENT WORD…: install WORDs there with pip. Print only its message about the kernels.
-# With kernels=later it compiles no bytecode either: Python does it for what the page needs, `start_compiling` for the rest.
 with_pip() {
     into=$1 pip_log=$(mktemp) installed=0
     shift
-    [ "${kernels:-}" != later ] || set -- --no-compile "$@"
     "$into/bin/python" -m pip install --quiet --progress-bar off --disable-pip-version-check \
         --no-warn-script-location --log "$pip_log" "$@" || installed=$?
     plain=$(sed -n 's/.*\(the puzzle kernels run as plain Python.*\)/\1/p' "$pip_log" | head -n 1)
@@ -239,7 +237,6 @@ need_environment() {
         want_compiler
         [ "${kernels:-}" = later ] || made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
         rm -f "$stamp"
-        new_packages=1
         # MORE in the same call if possible, because each call builds the package again.
         if [ -z "${3:-}" ] || ! with_pip "$environment" --editable "$clone$3"; then
             with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
@@ -266,16 +263,12 @@ write_stamp() {
     mv "$1.new" "$1"
 }
 
-# Compile new packages, and the kernels that are missing or have changed, in the background, after
-# `kernels=later need_environment`.
+# Compile the kernels that are missing or have changed, in the background, after `kernels=later need_environment`.
 start_compiling() {
     environment=$1 stamp=$1/.pi-appliance
     made_from=$(kernels_identity "$environment/bin/python" | sha256sum)
-    [ -n "${new_packages:-}" ] || [ "$(sed -n 3p "$stamp")" != "$made_from" ] || return 0
+    [ "$(sed -n 3p "$stamp")" != "$made_from" ] || return 0
     (
-        # Some packages hold templates, which do not compile.
-        [ -z "${new_packages:-}" ] || nice -n 19 "$environment/bin/python" -m compileall -qq "$environment/lib" || true
-        [ "$(sed -n 3p "$stamp")" != "$made_from" ] || exit 0
         exec 8<"$clone/pi_appliance/puzzles"
         flock -w 10 8 || exit 0 # another run of this script compiles them
         tools=$(mktemp -d)
