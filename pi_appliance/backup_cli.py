@@ -145,7 +145,7 @@ def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
 
 
 def _import_playlists(path: Path, playlists: Mapping[str, bytes], file: Path) -> None:
-    from pi_appliance.music.playlist_backup import import_playlists  # noqa: PLC0415
+    from pi_appliance.music.playlist_backup import import_playlists  # noqa: PLC0415 - only with a player
 
     try:
         config = load_config(path)

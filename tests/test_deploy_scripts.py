@@ -575,6 +575,19 @@ def test_a_changed_kernel_is_compiled_after_the_start_and_a_failure_is_not_fatal
     assert "up to date" in sh(run, **path, OFFLINE="", PI_APPLIANCE_PLAIN="1").stdout
 
 
+def test_kernels_of_another_python_are_compiled_again(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    stand_ins(tmp_path / "quick", python=QUICK_PYTHON)
+    made_environment(clone / ".venv", EXTRAS, python="echo made")
+    stamp = clone / ".venv" / ".pi-appliance"
+    stamp.write_text(stamp.read_text().replace("made", "another", 1))
+    need = 'clone=$1; . "$1/deploy/lib.sh"; kernels=later; need_environment "$1/.venv" "" "$extras"'
+    environment = {**INHERITED, **path, "PYTHON": str(tmp_path / "quick/python")}
+    subprocess.run(["sh", "-c", need, "sh", clone], env=environment, check=True, timeout=60)
+    assert stamp.read_text().splitlines()[2] == "", "no kernels are known to be compiled"
+
+
 def test_an_installation_does_not_wait_behind_busy_jobs_for_its_build_tools(tmp_path: Path) -> None:
     """Whoever installs waits for them. After `run.sh` the page is up, and they come at the lowest priority."""
     clone = clone_with_a_kernel(tmp_path)

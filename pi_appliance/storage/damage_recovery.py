@@ -210,7 +210,7 @@ def delete_database(path: Path) -> None:
 
 
 def replace_and_warn(state: Path, path: Path, damage: str) -> None:
-    """Replace the damaged database `path` in the folder `state`, and log what was done.
+    """Replace the damaged database `path` in the folder `state`, and write the result to the log.
 
     Raises Unavailable.
     """

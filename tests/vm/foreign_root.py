@@ -109,7 +109,7 @@ class ForeignRoot:
 
 
 def emulate(architecture: str) -> None:
-    """Have the kernel start programs of this architecture with QEMU, until the next boot."""
+    """Tell the kernel to start programs of this architecture with QEMU, until the next boot."""
     rules = Path("/proc/sys/fs/binfmt_misc")
     name = f"qemu-{PROCESSORS[architecture]}"
     if not (rules / "register").exists():
@@ -151,7 +151,7 @@ def install(machine: ForeignRoot, archive: Path) -> None:
 
 
 def put_in_place(machine: ForeignRoot) -> None:
-    """Make what was staged the files of the machine, and its user, which only an installation with systemd makes."""
+    """Copy the staged files to their places, and add the user that an installation without systemd leaves out."""
     shutil.copytree(machine.folder / "staged", machine.folder, symlinks=True, dirs_exist_ok=True)
     for name, entry in (("passwd", f"{USER}:{USER}::/var/lib/pi-appliance:/usr/sbin/nologin"), ("group", f"{USER}:")):
         with (machine.folder / "etc" / name).open("a") as file:
