@@ -19,6 +19,7 @@ from pi_appliance.errors import ApplianceError, ConfigNotFound
 from pi_appliance.scheduling.crontab import OWN_MARK, SystemCrontab, UserCrontab
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Outcome, Run
+from pi_appliance.storage.run_log import read_log
 from pi_appliance.system import files, machine, systemd
 
 CHECKS: tuple[tuple[str, Check], ...] = (
@@ -163,7 +164,7 @@ def _logs(context: DiagnosticContext) -> Iterator[tuple[str, object]]:
 
 def _tail(context: DiagnosticContext, run: Run) -> str:
     assert context.config is not None
-    text = files.read_log(context.config.state_dir / "logs" / run.job / f"{run.id}.log")
+    text = read_log(context.config.state_dir / "logs" / run.job / f"{run.id}.log")
     if len(text) <= _TAIL:
         return text
     # From the start of a line: a part of a secret would not be recognized.

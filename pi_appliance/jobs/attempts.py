@@ -1,5 +1,6 @@
 """Attempts of a run: each is a worker process with limits, started and suspended by conditions."""
 
+import contextlib
 import json
 import os
 import signal
@@ -20,9 +21,9 @@ from pi_appliance.config.units import format_size
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, run_variables
+from pi_appliance.storage.run_log import RunLog
 from pi_appliance.system import files, limits, process
 from pi_appliance.system.backoff import retry_delay
-from pi_appliance.system.files import RunLog
 from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
 
@@ -152,7 +153,12 @@ class Attempts:
         config, job = self.appliance.config, self.job
         keep_open = (self.lock.fd,) if self.place is None else (self.lock.fd, self.place)
         requested = limits.Limits(job.nice, job.memory, job.cpu)
-        with limits.apply_limits(requested, f"{self.number}-{self.count}") as run_limits:
+        applied = (
+            limits.apply_limits(requested, f"{self.number}-{self.count}")
+            if requested != limits.Limits()
+            else contextlib.nullcontext(limits.UNLIMITED)
+        )
+        with applied as run_limits:
             self.details |= run_limits.details
             if run_limits.warning and self.count == 1:
                 self._add_note(run_limits.warning)

@@ -241,7 +241,8 @@ def main(argv: list[str]) -> None:
     with os.fdopen(int(channel_number), "w", encoding="utf-8") as file:
         channel = ProgressChannel(file)
         try:
-            limits.enter_limits(plan)
+            if plan != supervisor.NO_LIMITS:
+                limits.enter_limits(plan)
             # The state folder of the runner has the claims of this run, even if the configuration
             # changed since.
             config = replace(load_usable(Path(config_path), Path(state)), state_dir=Path(state))

@@ -20,7 +20,7 @@ from pi_appliance.jobs.text import exit_status, one_run_with_log
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.history import open_history
 from pi_appliance.storage.model import Outcome, run_fields
-from pi_appliance.system.files import MAX_LOG_BYTES
+from pi_appliance.storage.run_log import MAX_LOG_BYTES
 from pi_appliance.system.long_wait import STOP_SIGNALS
 from pi_appliance.system.process import small_module
 

@@ -32,6 +32,7 @@ from pi_appliance.notify import messages
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.history import Store, open_history
 from pi_appliance.storage.notification_outbox import MAX_WAIT, SENT_WINDOW, Outbox
+from pi_appliance.storage.run_log import read_log
 from pi_appliance.system import clock, files, network, supervisor
 from pi_appliance.system.backoff import retry_delay
 
@@ -215,7 +216,7 @@ class DeliveryBatch:
         return custom
 
     def _send_message(self, name: str, message: Message, event: Event) -> None:
-        with files.time_limit(SEND_TIMEOUT):
+        with clock.time_limit(SEND_TIMEOUT):
             connect(self._settings, name, self._secrets).send(message, event)
 
     def _compose(self, group: Sequence[OutboxMessage]) -> Message:
@@ -235,7 +236,7 @@ class DeliveryBatch:
             job=queued.job,
             number=queued.run,
             run=self._store.find_run(queued.run),
-            log=files.read_log(log_path) if queued.event in (Event.FAILURE, Event.PING_FAIL) else "",
+            log=read_log(log_path) if queued.event in (Event.FAILURE, Event.PING_FAIL) else "",
             failures=failures,
             since=since,
         )
@@ -257,7 +258,7 @@ class DeliveryBatch:
     def _send_ping(self, address: str, ping: OutboxMessage) -> None:
         body, suffix = messages.ping_text(self._job_event(ping)), _PING_SUFFIXES[ping.event]
         ping_id = pings.ping_id(self._run_secret, ping.run)
-        with files.time_limit(SEND_TIMEOUT):
+        with clock.time_limit(SEND_TIMEOUT):
             pings.ping(address, suffix, body, secrets=self._secrets, ping_id=ping_id, seconds=_PING_TIMEOUT)
 
     def _attempt(self, queued: Sequence[OutboxMessage], send: Callable[[], None]) -> ApplianceError | None:
@@ -352,7 +353,7 @@ def deliver_now(settings: NotifierConfig, names: Sequence[str], message: Message
     known = load_secrets(settings)
     for name in names:
         try:
-            with files.time_limit(SEND_TIMEOUT):
+            with clock.time_limit(SEND_TIMEOUT):
                 connect(settings, name, known).send(message, Event.CUSTOM)
         except ApplianceError as error:
             errors[name] = error

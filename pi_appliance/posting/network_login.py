@@ -26,7 +26,7 @@ from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network,
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.posting.model import Prompt
 from pi_appliance.posting.sender import connect, network_config, require_installed
-from pi_appliance.system import files
+from pi_appliance.system import clock
 from pi_appliance.system.systemd import Systemd
 
 _STEP_TIMEOUT = 120.0  # seconds; longer than the check of an account
@@ -89,7 +89,7 @@ def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
     """
     with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
         try:
-            with files.time_limit(_TEST_TIMEOUT):
+            with clock.time_limit(_TEST_TIMEOUT):
                 return connect(config, name, secrets, private=Path(empty)).whoami()
         except DeadlineExceeded as error:
             raise Unavailable(str(error)) from None

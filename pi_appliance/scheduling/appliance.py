@@ -22,6 +22,7 @@ from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.schedule import Cron, Every
 from pi_appliance.storage.history import Pause, Store, open_history, slot_key
 from pi_appliance.storage.model import Outcome, Run
+from pi_appliance.storage.run_log import read_log
 from pi_appliance.system import clock, files
 
 log = logging.getLogger("pi_appliance.appliance")
@@ -127,7 +128,7 @@ class Appliance:
         if stored_run is None:
             newest = self.store.history(limit=1)
             raise UnknownName("run", str(run), [f"1 to {newest[0].id}"] if newest else [])
-        return self._with_progress(stored_run), files.read_log(self.log_path(stored_run.job, stored_run.id))
+        return self._with_progress(stored_run), read_log(self.log_path(stored_run.job, stored_run.id))
 
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after `after`."""

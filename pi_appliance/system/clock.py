@@ -1,19 +1,23 @@
-"""The clocks of this machine, and steps of the wall clock.
+"""The clocks of this machine, steps of the wall clock, and a time limit for a block.
 
 A Pi without a battery starts with the time of its last shutdown, or with 1970, until it has asked a
 time server.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
+
+from pi_appliance.errors import DeadlineExceeded
 
 _MIN_STEP = timedelta(milliseconds=500)  # a clock that is slewed gains 30 ms in a minute at most (500 ppm)
 
@@ -218,3 +222,22 @@ def _arm(fd: int, seconds_ahead: float) -> bool:
     spec = _Itimerspec(_Timespec(0, 0), _Timespec(seconds, int((expiry - seconds) * 1e9)))
     flags = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
     return int(library.timerfd_settime(fd, flags, ctypes.byref(spec), None)) == 0
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise DeadlineExceeded in the block after `seconds`, then each second until it ends.
+
+    A host name look-up cannot be interrupted: the error is raised when it returns.
+    """
+
+    def on_alarm(*_: object) -> None:
+        raise DeadlineExceeded(f"it took longer than {seconds:.0f}s")
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

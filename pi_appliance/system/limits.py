@@ -20,6 +20,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from pi_appliance.errors import Unavailable
+from pi_appliance.system.supervisor import NO_LIMITS
 
 MAIN = "main"
 _SCOPE = "pi-appliance-{}.scope"
@@ -206,6 +207,9 @@ class LimitedRun:
     """For the log: a limit that cannot be applied here, or ''."""
     out_of_memory: Callable[[], bool]
     """Returns whether a process was killed for lack of memory; False if that is not known."""
+
+
+UNLIMITED = LimitedRun(NO_LIMITS, {}, "", out_of_memory=bool)  # bool() is False
 
 
 @contextlib.contextmanager

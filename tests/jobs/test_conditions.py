@@ -24,6 +24,7 @@ from pi_appliance.jobs.attempts import (
 )
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
+from pi_appliance.storage.run_log import read_log
 from pi_appliance.system import clock, files, process
 from pi_appliance.system.machine import Sensors
 from tests.installation import ROOT, is_running, wait_until
@@ -211,7 +212,7 @@ def test_a_missing_sensor_is_logged_once_and_stored_in_every_run(installation, p
     job(installation, "conditions: {temperature-below: 75}")
     verdicts = attempt(installation, pi, times=3)
     assert [verdict.details["no_sensor"] for verdict in verdicts] == ["temperature"] * 3
-    output = [files.read_log(installation.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
+    output = [read_log(installation.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
     assert output == ["pi-appliance: this machine has no sensor of temperature; such conditions count as met\n", "", ""]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.storage.run_log import MAX_LOG_BYTES, read_log
 from pi_appliance.system import files
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 from pi_appliance.system.supervisor import descendants
@@ -56,7 +57,7 @@ def supervisor_of(run: Process) -> int:
 
 def log_of(installation: Installation, job: str) -> str:
     (path,) = (installation.state / "logs" / job).glob("*.log")
-    return files.read_log(path)
+    return read_log(path)
 
 
 def test_the_small_runner_holds_the_lock_and_writes_the_log(house):
@@ -91,10 +92,10 @@ def test_a_long_output_keeps_its_first_and_last_part(house):
     (installation.folder / "go").touch()
     assert runs["floods"].wait(60) == 0
     log = log_of(installation, "floods")
-    assert len(log) < files.MAX_LOG_BYTES + 1000
+    assert len(log) < MAX_LOG_BYTES + 1000
     assert log.startswith("begin\n\0")
     assert log.endswith("\0end\n")
-    assert f"{3_000_010 - files.MAX_LOG_BYTES:,} bytes of output omitted" in log
+    assert f"{3_000_010 - MAX_LOG_BYTES:,} bytes of output omitted" in log
 
 
 def test_it_is_cancelled(house):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.system.files import RunLog, read_log
+from pi_appliance.storage.run_log import RunLog, read_log
 
 
 def kept(path: Path, chunks: list[bytes], cap: int) -> str:
