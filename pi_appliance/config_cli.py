@@ -19,7 +19,7 @@ from pi_appliance.config.units import pluralize
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.music.alarms.editor import missing_sources
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
-from pi_appliance.music.stations import load_stations
+from pi_appliance.music.radio.stations import load_stations
 from pi_appliance.operations import Values
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.daemon_interface import Services

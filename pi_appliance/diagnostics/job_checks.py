@@ -28,8 +28,8 @@ from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd.player import has_local_player
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.player_hub import opened_player
+from pi_appliance.music.radio.stations import load_stations
 from pi_appliance.music.sound_cards import chosen_card, command_for, find_owner_setting, list_cards
-from pi_appliance.music.stations import load_stations
 from pi_appliance.posting.model import PENDING_STATES, PostState
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.puzzles.kernels import is_compiling, kernel_states

@@ -30,9 +30,9 @@ from pi_appliance.music.model import (
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import Music, MusicJson, MusicServices, music_values, remember_partition
+from pi_appliance.music.radio.stations import ListedStation
+from pi_appliance.music.radio.streams import require_public_host
 from pi_appliance.music.sound_cards import SoundCard
-from pi_appliance.music.stations import ListedStation
-from pi_appliance.music.streams import require_public_host
 from pi_appliance.operations import Values
 from pi_appliance.web.security import VISITOR, owner_text
 

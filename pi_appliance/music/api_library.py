@@ -37,7 +37,7 @@ from pi_appliance.music.model import (
 from pi_appliance.music.operations import URI
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import MusicJson, MusicServices
-from pi_appliance.music.stations import Stations, resolve_source
+from pi_appliance.music.radio.stations import Stations, resolve_source
 from pi_appliance.music.usb.drives import UsbDrive, count_tracks
 from pi_appliance.music.usb.mounts import UsbNotConfigured
 from pi_appliance.operations import Argument, Operation, Values

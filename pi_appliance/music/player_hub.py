@@ -33,7 +33,7 @@ from pi_appliance.music.model import (
 from pi_appliance.music.mpd import fallback_mpd
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_reconnect import PlayerReconnect, ReconnectPolicy
-from pi_appliance.music.stations import Stations, stations_of
+from pi_appliance.music.radio.stations import Stations, stations_of
 from pi_appliance.music.volume_limits import PlayerPolicy, apply_policy
 from pi_appliance.scheduling.daemon_interface import RunningDaemon, Services
 from pi_appliance.storage.history import Store, open_history

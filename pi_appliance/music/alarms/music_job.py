@@ -18,8 +18,9 @@ from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
-from pi_appliance.music import model, stations
+from pi_appliance.music import model
 from pi_appliance.music.player import NO_PLAYER, Player
+from pi_appliance.music.radio import stations
 from pi_appliance.music.volume_limits import PlayerPolicy, apply_policy, max_volume
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import Result

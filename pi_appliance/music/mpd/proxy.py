@@ -21,7 +21,7 @@ from pi_appliance.config.options import Config, MpdProxy
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.mpd.proxy_commands import CommandFilter, PasswordGate, read_partition_volume
 from pi_appliance.music.player_hub import PlayerHub, Upstream
-from pi_appliance.music.streams import require_public_host
+from pi_appliance.music.radio.streams import require_public_host
 from pi_appliance.scheduling.appliance import Appliance
 
 MAX_CLIENTS = 60  # MPD allows 100 connections, including the appliance's own

@@ -22,7 +22,7 @@ from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
 from pi_appliance.music.mpd.proxy_commands import PasswordGate
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.player_reconnect import ReconnectPolicy
-from pi_appliance.music.streams import require_public_host
+from pi_appliance.music.radio.streams import require_public_host
 from pi_appliance.music.volume_limits import PlayerPolicy
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 from tests.installation import Installation

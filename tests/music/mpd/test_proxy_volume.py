@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.music.mpd.proxy_commands import MAX_LINE_BYTES, CommandFilter
-from pi_appliance.music.streams import require_public_host
+from pi_appliance.music.radio.streams import require_public_host
 
 
 class Lines(CommandFilter):

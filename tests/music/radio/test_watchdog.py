@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.config.options import Radio
 from pi_appliance.music.model import PlaybackState, Uri
 from pi_appliance.music.player_hub import PlayerHub
-from pi_appliance.music.radio_watchdog import RadioWatchdog
+from pi_appliance.music.radio.watchdog import RadioWatchdog
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_part
 

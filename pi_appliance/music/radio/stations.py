@@ -18,7 +18,13 @@ from pi_appliance.config.binding import structure
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Source, Station, Uri, extended
-from pi_appliance.music.streams import AddressCheck, allow_all, is_playlist_url, resolve_stream, try_resolve_stream
+from pi_appliance.music.radio.streams import (
+    AddressCheck,
+    allow_all,
+    is_playlist_url,
+    resolve_stream,
+    try_resolve_stream,
+)
 from pi_appliance.system import files
 from pi_appliance.system.http import is_web_address
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
-from pi_appliance.music import streams
 from pi_appliance.music.model import Station, Track, Uri, describe_source
-from pi_appliance.music.stations import CUSTOM_FILE, Stations, load_stations
+from pi_appliance.music.radio import streams
+from pi_appliance.music.radio.stations import CUSTOM_FILE, Stations, load_stations
 from tests.fakes.loopback import serving
 
 FILE = "# mine\n- {name: FIP, url: 'http://fip.example/live'}\n- {name: Groove, url: 'http://groove.example/live'}\n"

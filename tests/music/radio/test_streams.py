@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music import streams
+from pi_appliance.music.radio import streams
 
 M3U = "#EXTM3U\n#EXTINF:-1,Groove\nhttp://a.example/one\n\nhttp://b.example/two\n"
 PLS = (

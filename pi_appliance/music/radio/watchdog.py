@@ -31,7 +31,7 @@ from pi_appliance.music.model import (
 from pi_appliance.music.playback_resume import PlaybackResumer
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub, Subscription
-from pi_appliance.music.stations import resolve_source, stations_of
+from pi_appliance.music.radio.stations import resolve_source, stations_of
 from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter
 from pi_appliance.storage.database import Database
 from pi_appliance.storage.history import Store

@@ -1,0 +1,1 @@
+"""Web radio: the stations, their addresses, and the watchdog of the one that plays."""
