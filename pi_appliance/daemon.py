@@ -38,9 +38,9 @@ from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance.backup_restore import restore_pending
 from pi_appliance.maintenance.update_check import UpdateChecker
+from pi_appliance.music import services as music_services
 from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.music.player_hub import MusicServices, PlayerHub
-from pi_appliance.music.radio import watchdog as music_services
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.delivery import OutboxDispatcher
 from pi_appliance.operations import Values, all_operations

@@ -22,7 +22,7 @@ from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.system import files
 
 if TYPE_CHECKING:
-    from pi_appliance.music.radio.watchdog import ActiveSessions
+    from pi_appliance.music.services import ActiveSessions
 
 DEBOUNCE = 5.0  # seconds without a change before a write
 MAX_DELAY = 30.0  # seconds after which a change is written even if more changes follow

@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from random import Random
@@ -46,6 +46,7 @@ Upstream = Path | tuple[str, int]
 FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
 _PARTITION_FILE = "partition"  # in the state folder: the name of the partition in use
 FALLBACK_NOTICE = ". Until then the built-in silent player is used"
+_FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted
 _log = logging.getLogger(__name__)
 
 
@@ -478,3 +479,19 @@ def _fallback_player(address: Path, kind: str, options: Any) -> Player:
 def _connect_plugin(kind: str, options: Any, secrets: Mapping[str, str]) -> Player:
     player: Player = plugins.load("players", kind).connect(options, secrets)
     return player
+
+
+async def keep_running(name: str, service: Callable[[], Awaitable[None]], fault_delay: float = _FAULT_DELAY) -> None:
+    """Run `service` until cancelled and restart it after errors, such as a lost player."""
+    last_error = ""
+    while True:
+        try:
+            await service()
+        except ApplianceError as error:
+            if str(error) != last_error:  # a full SD card is logged once, not every second
+                last_error = str(error)
+                _log.info("music: %s: %s", name, last_error)
+            await asyncio.sleep(1.0)
+        except Exception:  # noqa: BLE001 - a bug in a service must not end the music
+            _log.exception("music: %s: internal error", name)
+            await asyncio.sleep(fault_delay)

@@ -19,11 +19,11 @@ import pytest
 
 from pi_appliance.config.options import Config, MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
+from pi_appliance.music import services
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import Relay
 from pi_appliance.music.player_hub import PlayerHub
-from pi_appliance.music.radio import watchdog
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
 
@@ -170,8 +170,8 @@ async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
     """Run the hub, the music services and the MPD proxy during the block."""
     config.state_dir.mkdir()
     with Store(config.state_dir / "history.db") as store:
-        hub = watchdog.create_hub(config, store, {})
-        task = asyncio.create_task(watchdog.run_services(hub, config))
+        hub = services.create_hub(config, store, {})
+        task = asyncio.create_task(services.run_services(hub, config))
         relay = Relay(hub, MpdProxy(port=0))
         try:
             yield hub, await relay.start()

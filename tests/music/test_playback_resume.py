@@ -13,7 +13,7 @@ from pi_appliance.config.options import Config, QuietHours, VolumePolicy
 from pi_appliance.music.model import Mode, PlaybackState, Uri
 from pi_appliance.music.playback_resume import PlaybackResumer
 from pi_appliance.music.player_hub import PlayerHub
-from pi_appliance.music.radio.watchdog import ActiveSessions
+from pi_appliance.music.services import ActiveSessions
 from pi_appliance.music.volume_limits import PlayerPolicy
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime

@@ -12,10 +12,10 @@ import pytest
 
 from pi_appliance.config.options import Config, PluginConfig, Radio, VolumePolicy
 from pi_appliance.errors import Refused
+from pi_appliance.music import services
 from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player_hub import PlayerHub
-from pi_appliance.music.radio import watchdog
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air
@@ -42,8 +42,8 @@ async def living(config: Config) -> AsyncIterator[PlayerHub]:
     """Run all music services during the block."""
     config.state_dir.mkdir(exist_ok=True)
     with Store(config.state_dir / "history.db") as store:
-        hub = watchdog.create_hub(config, store, {})
-        task = asyncio.create_task(watchdog.run_services(hub, config))
+        hub = services.create_hub(config, store, {})
+        task = asyncio.create_task(services.run_services(hub, config))
         try:
             await until(hub, lambda _: True)
             yield hub

@@ -1,20 +1,19 @@
-"""The services of the daemon on the player: the radio watchdog, and the start of all of them.
+"""The radio watchdog: it reconnects a station that breaks off, and plays a fallback meanwhile.
 
-They do not disturb active sessions of music jobs.
+It does not disturb active sessions of music jobs.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
 from pi_appliance.config.options import Config, Radio
 from pi_appliance.config.units import format_duration
-from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain, UnknownName
+from pi_appliance.errors import ConfigError, Refused, Uncertain, UnknownName
 from pi_appliance.music import model
-from pi_appliance.music.alarms.music_job import KIND, RINGING, action_of, phase_of
 from pi_appliance.music.model import (
     CONNECTION,
     Capability,
@@ -28,15 +27,9 @@ from pi_appliance.music.model import (
     describe_source,
     is_stream,
 )
-from pi_appliance.music.playback_resume import PlaybackResumer
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub, Subscription
 from pi_appliance.music.radio.stations import resolve_source, stations_of
-from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter
-from pi_appliance.storage.database import Database
-from pi_appliance.storage.history import Store
-from pi_appliance.storage.run_requests import RunRequestStore
-from pi_appliance.system import clock
 from pi_appliance.system.backoff import Backoff
 
 TRIES = 3  # before a fallback plays
@@ -297,73 +290,6 @@ def _has_broken_off(state: PlayerState) -> bool:
     return bool(state.error) or state.track is None
 
 
-_CONTROLS_PLAYBACK = {RINGING, "announcing", "fading-out"}
-_STOPS_SOON = {"fading-out", "playing-out"}
-_STOPPING_ACTIONS = {"alarm", "sleep", "stop"}
-
-
-class ActiveSessions:
-    """The phases of the music jobs of `config`, read from the database that `store` returns."""
-
-    def __init__(self, config: Config, store: Callable[[], Database]) -> None:
-        jobs = (job for job in config.jobs.values() if job.kind == KIND)
-        self._stopping_jobs = tuple(job.name for job in jobs if action_of(job) in _STOPPING_ACTIONS)
-        self._store = store
-
-    @property
-    def alarm_ringing(self) -> bool:
-        """Whether an alarm rings, or will as soon as its run is resumed."""
-        return RINGING in self._phases()
-
-    @property
-    def stops_soon(self) -> bool:
-        """Whether a session is about to stop the music."""
-        return bool(self._phases() & _STOPS_SOON)
-
-    def generation(self) -> int | None:
-        """Return None while a job controls playback, else a number that changes when one ends."""
-        if self._phases() & _CONTROLS_PLAYBACK:
-            return None
-        marks = ", ".join("?" * len(self._stopping_jobs))
-        sql = f"SELECT max(id) AS last FROM runs WHERE job IN ({marks}) AND ended IS NOT NULL"  # noqa: S608 - marks alone
-        try:
-            return int(self._store().rows(sql, self._stopping_jobs)[0]["last"] or 0) if self._stopping_jobs else 0
-        except Unavailable:  # an unreadable history must not silence the music
-            return 0
-
-    def _phases(self) -> set[str]:
-        try:
-            return {phase_of(checkpoint.text) for checkpoint in RunRequestStore(self._store()).checkpoints()}
-        except Unavailable:
-            return set()
-
-
-_FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted
-
-
-def create_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> PlayerHub:
-    """Return the player hub of `config`, with mute and ratings stored in `store`."""
-    policy = PlayerPolicy(volume_policy=config.volume, time_zone=config.time_zone, open_store=lambda: store)
-    return PlayerHub(config.player, config.state_dir, secrets, policy=policy)
-
-
-async def run_services(hub: PlayerHub, config: Config) -> None:
-    """Run `hub` and the services that `config` enables until cancelled."""
-    boot, sessions = clock.boot_id(), ActiveSessions(config, hub.policy.open_store)
-    services = [hub.run(), keep_running("volume", VolumeLimiter(hub, boot=boot, sleep=asyncio.sleep).run)]
-    if config.radio.auto_reconnect:
-        watchdog = RadioWatchdog(
-            hub, config.radio, lambda: asyncio.to_thread(fallback_sources, config), job_generation=sessions.generation
-        )
-        services.append(keep_running("radio", watchdog.run))
-    if config.resume:
-        resumer = PlaybackResumer(hub, config.state_dir / "resume", boot=boot, sessions=sessions)
-        services.append(keep_running("resume", resumer.run))
-    async with asyncio.TaskGroup() as group:
-        for service in services:
-            group.create_task(service)
-
-
 def fallback_sources(config: Config) -> list[Source]:
     """Return the sources to play while a station is unreachable; unknown ones are logged.
 
@@ -382,24 +308,3 @@ def fallback_sources(config: Config) -> list[Source]:
         except (UnknownName, ValueError) as error:
             _log.warning("music: radio: fallback: %s", error)
     return sources
-
-
-def music_settings(config: Config) -> tuple[object, ...]:
-    """Return the part of `config` that needs a new hub when it changes."""
-    return (config.player, config.volume, config.radio, config.resume, config.time_zone, config.stations)
-
-
-async def keep_running(name: str, service: Callable[[], Awaitable[None]], fault_delay: float = _FAULT_DELAY) -> None:
-    """Run `service` until cancelled and restart it after errors, such as a lost player."""
-    last_error = ""
-    while True:
-        try:
-            await service()
-        except ApplianceError as error:
-            if str(error) != last_error:  # a full SD card is logged once, not every second
-                last_error = str(error)
-                _log.info("music: %s: %s", name, last_error)
-            await asyncio.sleep(1.0)
-        except Exception:  # noqa: BLE001 - a bug in a service must not end the music
-            _log.exception("music: %s: internal error", name)
-            await asyncio.sleep(fault_delay)

@@ -312,7 +312,7 @@ def test_a_list_is_checked_when_added_and_resolved_again_when_played(web: Web, s
 
 
 def test_the_bundled_stations_are_well_formed() -> None:
-    stations = load_stations(Path(__file__).parents[2] / "config" / "stations.yaml")
+    stations = load_stations(Path(__file__).parents[3] / "config" / "stations.yaml")
     assert len(stations) >= 10
     assert all(station.genre and len(station.country) == 2 for station in stations)
     assert len({station.url for station in stations}) == len(stations)
