@@ -40,7 +40,9 @@ _STARTERS = (
 _SIZE = 1 << 17  # bytes of a request
 _MAX_WAIT = 300.0  # seconds for a helper; one that hangs must not hold a test
 _FOLLOWED = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONPATH")
-_CLONE, _CLONE_PARENT = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine, 120), 0x8000
+# A Python with 32 bits may run on a kernel with 64.
+_CLONE = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine, 120) if sys.maxsize > 2**32 else 120
+_CLONE_PARENT = 0x8000
 _lock = threading.Lock()  # of the helper
 _helpers: list[socket.socket] = []  # the connection to the helper of this process, if it has been started
 _ready: list[socket.socket] = []  # the same, once the helper has imported the program

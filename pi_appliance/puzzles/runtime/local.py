@@ -6,6 +6,7 @@ import mmap
 import os
 import resource
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _HEADROOM = 1.1  # factor for the recommended limit: the rest of the process grows, too
 _ROUND_TO = 10**7  # bytes, for recommended limits
 _MAX_CORES = 1_024
+# Bytes that one process can use, however large the machine is. None: more than any machine has.
+_ADDRESS_SPACE = 3 * 2**30 if sys.maxsize < 2**32 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,9 @@ def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> 
     raise Refused(f"{purpose} needs {format_bytes(size)} of memory, but {tightest.owner} leaves {free}; {advice}")
 
 
-def memory_budgets(advice: str, paths: SysPaths = SYS_PATHS) -> list[MemoryBudget]:
+def memory_budgets(
+    advice: str, paths: SysPaths = SYS_PATHS, address_space: int | None = _ADDRESS_SPACE
+) -> list[MemoryBudget]:
     """Return all limits on the memory of this process; `advice` is how to raise its job's."""
     owner = "the limit of the job" if advice else "a limit of this shell (ulimit -d)"
     budgets = list(_cgroup_budgets(paths, advice))
@@ -79,6 +84,9 @@ def memory_budgets(advice: str, paths: SysPaths = SYS_PATHS) -> list[MemoryBudge
         # The kernel does not count memory shared with workers as data.
         used = status.get("VmData", 0) + status.get("RssShmem", 0)
         budgets.append(MemoryBudget(data_limit, used, owner, advice or "raise that limit to {}"))
+    if address_space is not None:
+        use_64_bits = "use a system with 64 bits"
+        budgets.append(MemoryBudget(address_space, status.get("VmSize", 0), "a process with 32 bits", use_64_bits))
     memory = _read_table(paths.proc / "meminfo")
     if "MemAvailable" in memory:
         total, free = memory.get("MemTotal", 0), memory["MemAvailable"]
@@ -250,7 +258,7 @@ class LocalRuntime(SearchRuntime):
             return memoryview(bytearray())
         try:
             return memoryview(mmap.mmap(-1, size))
-        except OSError:
+        except (OSError, OverflowError):  # with 32 bits, 2 GiB are too large a number
             raise MemoryError from None
 
     def require_memory(self, size: int, purpose: str) -> None:

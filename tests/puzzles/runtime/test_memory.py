@@ -60,6 +60,19 @@ def test_a_refusal_names_the_limit_and_the_free_memory(box: Box) -> None:
     )
 
 
+def test_a_process_with_32_bits_cannot_use_all_memory_of_a_large_machine(box: Box) -> None:
+    box.put("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 7000000 kB\n")
+    box.put("proc/self/status", "Name:\tpython\nVmSize:\t100000 kB\n")
+    local.require_memory(5_000 * MB, "the book", local.memory_budgets(RAISE, box, None))
+    budgets = local.memory_budgets(RAISE, box, 3 * 2**30)
+    local.require_memory(3_100 * MB, "the book", budgets)
+    with pytest.raises(Refused) as refused:
+        local.require_memory(5_000 * MB, "the book", budgets)
+    assert str(refused.value) == (
+        "the book needs 5GB of memory, but a process with 32 bits leaves 3.1GB; use a system with 64 bits"
+    )
+
+
 def test_the_limit_of_the_job_is_reported_with_the_key_that_raises_it(box: Box) -> None:
     box.put("cgroup/pi.service/run-7-1/memory.max", f"{200 * MB}\n")
     box.put("cgroup/pi.service/run-7-1/memory.current", f"{70 * MB}\n")

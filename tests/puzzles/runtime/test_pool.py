@@ -89,6 +89,8 @@ def test_a_call_sees_all_memory_and_changes_only_shared_buffers(tmp_path, cores)
         assert bytes(shared[:201]) == bytes(range(200)) + b"\0"
         assert own == [0 if cores > 1 else 200]
         assert len(runtime.shared_buffer(0)) == 0
+        with pytest.raises(MemoryError):
+            runtime.shared_buffer(sys.maxsize + 1)
 
 
 def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(runtime):
