@@ -20,7 +20,8 @@ from pi_appliance.access.pages import AccessPages
 from pi_appliance.access.password import SetupFile
 from pi_appliance.cluster.api import JoinEndpoint
 from pi_appliance.config import secrets
-from pi_appliance.diagnostics.api import HealthEndpoint, MetricsEndpoint
+from pi_appliance.diagnostics.health import HealthEndpoint
+from pi_appliance.diagnostics.metrics import MetricsEndpoint
 from pi_appliance.errors import (
     ApplianceError,
     ConfigError,

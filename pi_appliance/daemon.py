@@ -32,7 +32,7 @@ from pi_appliance.config.config_file import ConfigProblemJson, WrongFile
 from pi_appliance.config.options import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.config.units import format_time
-from pi_appliance.diagnostics.api import find_problems
+from pi_appliance.diagnostics.health import find_problems
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.json_schema import Instant

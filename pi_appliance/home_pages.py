@@ -18,7 +18,7 @@ from pi_appliance.access.password import SetupFile
 from pi_appliance.config import secrets, units
 from pi_appliance.config.config_file import WrongFile
 from pi_appliance.config.options import Config
-from pi_appliance.diagnostics.api import find_player_problem, find_problems
+from pi_appliance.diagnostics.health import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
 from pi_appliance.jobs.pages import JobPages

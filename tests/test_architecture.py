@@ -45,7 +45,7 @@ PURE = {
     "posting.x_text",
     "scheduling.chance",
     "scheduling.slot_times",
-    "scheduling.due",
+    "scheduling.slot_plan",
     "scheduling.schedule",
 }
 """Modules of rules: no clock, disk, network or thread."""

@@ -155,6 +155,11 @@ class Job:
         """Whether anything but a person starts it."""
         return self.schedule is not None or bool(self.depends_on) or self.triggers.any
 
+    @property
+    def max_lateness(self) -> timedelta:
+        """How late a slot may start at all: within the misfire grace, or as a catch-up run."""
+        return max(self.misfire_grace, self.catch_up.max_age)
+
     def check(self) -> Issues:
         """Return the problems of the values."""
         problems: Issues = []

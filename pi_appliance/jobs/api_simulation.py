@@ -12,7 +12,7 @@ from pi_appliance.config.options import Config, Job
 from pi_appliance.errors import InvalidOption, UnknownName, suggest
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.scheduling import due, explanation, slot_ledger, slot_times
+from pi_appliance.scheduling import explanation, slot_ledger, slot_plan, slot_times
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.scheduling.slot_times import OffsetSpan
@@ -107,12 +107,12 @@ async def simulate_slots(services: Services, values: Values) -> SimulationJson:
     runs = {name: slot_ledger.load_run_index(appliance, name, *keys) for name in {slot.job for slot in slots}}
     skipped = {name: appliance.store.requests.skipped_slot(name) for name in runs}
 
-    def convert(slot: due.SimulatedSlot) -> SimulatedSlotJson:
+    def convert(slot: slot_plan.SimulatedSlot) -> SimulatedSlotJson:
         run = runs[slot.job].find(slot.key)
         if run:
             result = "used"
         elif skipped[slot.job] == slot.key:
-            result = due.SKIPPED_BY_USER
+            result = slot_plan.SKIPPED_BY_USER
         elif not slot.selected:
             result = "skipped by chance"
         else:
@@ -139,10 +139,10 @@ async def simulate_slots(services: Services, values: Values) -> SimulationJson:
 
 def _simulate(
     config: Config, jobs: Sequence[Job], period: tuple[datetime, datetime], limit: int, secret: bytes
-) -> tuple[list[due.SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
+) -> tuple[list[slot_plan.SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
     """Return at most `limit` slots, the number of further ones, and their clock changes."""
     start, end = period
-    coming = due.simulate_slots(config, jobs, start, end, secret=secret)
+    coming = slot_plan.simulate_slots(config, jobs, start, end, secret=secret)
     slots = list(islice(coming, limit))
     omitted = sum(1 for _ in islice(coming, _MAX_COUNTED))
     zones = {config.zone_of(job).key: config.zone_of(job) for job in jobs if job.schedule}

@@ -31,8 +31,8 @@ from pi_appliance.scheduling.concurrency import (
     is_limited,
     stop_active_runs,
 )
-from pi_appliance.scheduling.due import SKIPPED_BY_USER
 from pi_appliance.scheduling.slot_ledger import account_for_cron
+from pi_appliance.scheduling.slot_plan import SKIPPED_BY_USER
 from pi_appliance.storage import daily_backups
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
@@ -364,14 +364,13 @@ def _take_place(
         yield spec.place, reason
         return
     job, places, seconds = spec.job, Places(appliance.config), _MAX_WAIT
-    window = max(job.misfire_grace, job.catch_up.max_age)
     if spec.due is not None and spec.due[:1].isdigit():
         late = clock.now() - datetime.fromisoformat(spec.due) - job.jitter
-        seconds = max(0.0, (window - late).total_seconds())
+        seconds = max(0.0, (job.max_lateness - late).total_seconds())
     with places.wait(seconds, lambda: stop.signal) as place:
         if place is None and stop.signal:
             raise Unavailable(f"{job.name} was stopped while it waited for other runs to end; its slot is not used")
-        wait = f"more than {units.format_duration(window)} late: it {describe_wait(places.count)}"
+        wait = f"more than {units.format_duration(job.max_lateness)} late: it {describe_wait(places.count)}"
         yield place, AttemptResult(Outcome.MISFIRED, wait, {}) if place is None else None
 
 

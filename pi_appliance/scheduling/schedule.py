@@ -8,11 +8,13 @@ daylight saving). Expressions that Debian's cron reads differently are rejected,
 the daemon agree on a job.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import islice
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
@@ -402,3 +404,25 @@ def _day_number(name: str) -> int:
     if name in _DAY_NAMES:
         return _DAY_NAMES.index(name) % 7
     raise ValueError(f"{name!r} is not a day; {suggest(name, (*WEEKDAYS, *_DAY_GROUPS))}")
+
+
+def dump_schedule(schedule: Schedule, zone: ZoneInfo) -> str:
+    """Return `schedule` in `zone` as text, for `load_schedule` and for comparison."""
+    match schedule:
+        case Cron(expressions):
+            return json.dumps({"cron": expressions, "zone": zone.key})
+        case Every(interval):
+            return json.dumps({"every": int(interval.total_seconds())})
+        case AtBoot():
+            return json.dumps({"boot": True})
+
+
+def load_schedule(text: str) -> tuple[Schedule, ZoneInfo] | None:
+    """Parse the output of `dump_schedule`, or return None if it is not valid."""
+    try:
+        known = json.loads(text)
+        if "every" in known:
+            return Every(timedelta(seconds=int(known["every"]))), ZoneInfo("UTC")
+        return Cron(tuple(known["cron"])), ZoneInfo(known["zone"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None

@@ -18,7 +18,6 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.chance import uniform_for_slot
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.concurrency import MAX_QUEUED, OVERLAP_RULES, Places, StartQueue, describe_wait
-from pi_appliance.scheduling.due import SlotStart
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import (
     NEVER,
@@ -27,6 +26,7 @@ from pi_appliance.scheduling.slot_ledger import (
     find_dependency_start,
     record_expired,
 )
+from pi_appliance.scheduling.slot_plan import SlotStart
 from pi_appliance.storage.history import Pause, slot_key
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock as machine
@@ -251,11 +251,10 @@ class Scheduler:
             share = (
                 uniform_for_slot(self._appliance.secret, job.name, slot_times.format_slot(slot)) if job.jitter else 0.0
             )
-            window = max(job.misfire_grace, job.catch_up.max_age)
-            if now - slot - job.jitter * share > window:
+            if now - slot - job.jitter * share > job.max_lateness:
                 late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
                 wait = describe_wait(Places(self._appliance.config).count)
-                reason = f"{late} late, more than its {units.format_duration(window)}: it {wait}"
+                reason = f"{late} late, more than its {units.format_duration(job.max_lateness)}: it {wait}"
                 with self._log_errors(job.name):
                     self._runs.close_waiting(run, Outcome.MISFIRED, reason, now=now)
 

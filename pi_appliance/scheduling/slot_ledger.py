@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pi_appliance.config import units
 from pi_appliance.config.options import Job, NotifyTargets
 from pi_appliance.errors import UnknownName
-from pi_appliance.scheduling import due, slot_times
+from pi_appliance.scheduling import slot_plan, slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, dump_schedule, load_schedule
 from pi_appliance.storage.history import AccountedSlots, ScheduleCursor, slot_key
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.system import clock
@@ -67,7 +67,7 @@ class SlotLedger:
         if cursor is not None:
             cursor.until, cursor.wake = min(cursor.until, slot - _TICK), again
 
-    def take_due_slots(self, job: Job, cursor: CursorState, now: datetime, cause: str) -> list[due.SlotStart]:
+    def take_due_slots(self, job: Job, cursor: CursorState, now: datetime, cause: str) -> list[slot_plan.SlotStart]:
         """Record unused slots and return the slots to start. They are reserved until `release`.
 
         Raises:
@@ -76,7 +76,7 @@ class SlotLedger:
         assert job.schedule is not None
         zone, secret, store = self.appliance.config.zone_of(job), self.appliance.secret, self.appliance.store
         reserved = self._reserved_slots(job.name)
-        known = due.SlotHistory(
+        known = slot_plan.SlotHistory(
             used=store.slots.claimed_slots(job.name, cursor.until, now),
             reserved=reserved,
             is_selected=lambda key: is_selected(job.chance, secret=secret, job=job.name, due=key),
@@ -84,7 +84,7 @@ class SlotLedger:
             cause=cause,
             skipped=store.requests.skipped_slot(job.name),
         )
-        plan = due.plan_slots(job, zone, cursor.until, now, known)
+        plan = slot_plan.plan_slots(job, zone, cursor.until, now, known)
         safe = min([plan.until, *(start.slot - _TICK for start in plan.starts)])
         self._record_missed(job, plan.missed, cursor, now, safe)
         if plan.starts and safe - cursor.saved > _SAVE_INTERVAL:
@@ -107,7 +107,7 @@ class SlotLedger:
         cursor = self.get_cursor(job, now)
         waiting = self._reserved_slots(job.name) - {slot}
         safe = min([cursor.until, *(each - _TICK for each in waiting)])
-        self._record_missed(job, [due.MissedSlots(slot, slot, 1, outcome, why)], cursor, now, safe)
+        self._record_missed(job, [slot_plan.MissedSlots(slot, slot, 1, outcome, why)], cursor, now, safe)
         self.release(job.name, slot)
 
     def record_pause(self, job: Job, cursor: CursorState, until: datetime, why: str, now: datetime) -> None:
@@ -115,7 +115,8 @@ class SlotLedger:
         assert job.schedule is not None
         span = cursor.until, min(until, now)
         used = self.appliance.store.slots.claimed_slots(job.name, *span)
-        missed = due.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
+        zone = self.appliance.config.zone_of(job)
+        missed = slot_plan.missed_slots(job.schedule, zone, span, used, (Outcome.SKIPPED, why))
         self._record_missed(job, missed, cursor, now, min(until, now))
         cursor.until, cursor.wake = max(cursor.until, min(until, now)), None
         self._reserved_slots(job.name).clear()
@@ -134,7 +135,7 @@ class SlotLedger:
         return reserved
 
     def _record_missed(
-        self, job: Job, missed: Sequence[due.MissedSlots], cursor: CursorState, now: datetime, safe: datetime
+        self, job: Job, missed: Sequence[slot_plan.MissedSlots], cursor: CursorState, now: datetime, safe: datetime
     ) -> None:
         if missed:
             entries = [_build_entry(self.appliance, job, Trigger.DAEMON, each) for each in missed]
@@ -143,7 +144,7 @@ class SlotLedger:
 
     def _load_cursor(self, job: Job, now: datetime) -> CursorState:
         assert job.schedule is not None
-        slots, text = self.appliance.store.slots, due.dump_schedule(job.schedule, self.appliance.config.zone_of(job))
+        slots, text = self.appliance.store.slots, dump_schedule(job.schedule, self.appliance.config.zone_of(job))
         known = slots.cursors().get(job.name)
         if known is None or known.schedule != text:
             if known is not None:
@@ -154,15 +155,15 @@ class SlotLedger:
 
     def _close_old_schedule(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
         """Account for slots of a replaced schedule that were due while the daemon was down."""
-        before = due.load_schedule(known.schedule)
+        before = load_schedule(known.schedule)
         if before is not None and known.accounted_until < now:
             used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
             reason = Outcome.SKIPPED, "its schedule was changed before it could run"
-            missed = due.missed_slots(*before, (known.accounted_until, now), used, reason)
+            missed = slot_plan.missed_slots(*before, (known.accounted_until, now), used, reason)
             self._record_missed(job, missed, CursorState(now, now), now, now)
 
 
-def _build_entry(appliance: Appliance, job: Job, trigger: Trigger, missed: due.MissedSlots) -> AccountedSlots:
+def _build_entry(appliance: Appliance, job: Job, trigger: Trigger, missed: slot_plan.MissedSlots) -> AccountedSlots:
     return AccountedSlots(
         job=job.name,
         kind=job.kind,
@@ -181,14 +182,14 @@ def account_for_cron(appliance: Appliance, job: Job, key: str, now: datetime) ->
     if not isinstance(job.schedule, Cron) or not key[:1].isdigit():
         return
     zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(key)
-    slots, text = appliance.store.slots, due.dump_schedule(job.schedule, zone)
+    slots, text = appliance.store.slots, dump_schedule(job.schedule, zone)
     known = slots.cursors().get(job.name)
     if known is None or known.schedule != text:
         slots.start_cursor(job.name, text, since=slot)
     elif known.accounted_until < slot:
         used = slots.claimed_slots(job.name, known.accounted_until, slot)
         reason = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
-        missed = due.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, reason)
+        missed = slot_plan.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, reason)
         entries = [_build_entry(appliance, job, Trigger.CRON, each) for each in missed]
         if entries:
             slots.record_unused(entries, now=now, until=slot)
@@ -354,9 +355,9 @@ def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> Depe
     if used is not None and any(run.id <= before for run, before in zip(runs, _run_numbers(used), strict=False)):
         return None  # a dependency has not succeeded again yet
     age = now - max(run.ended for run in runs if run.ended is not None)
-    limit = max(job.misfire_grace, job.catch_up.max_age)
     late = units.format_duration(timedelta(seconds=int(age.total_seconds())))
-    return DependencyStart(name, f"{late} late, more than {units.format_duration(limit)}" if age > limit else "")
+    limit = units.format_duration(job.max_lateness)
+    return DependencyStart(name, f"{late} late, more than {limit}" if age > job.max_lateness else "")
 
 
 def record_expired(appliance: Appliance, job: Job, start: DependencyStart, now: datetime) -> None:

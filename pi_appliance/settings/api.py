@@ -66,7 +66,7 @@ async def read_config(services: Services, _: Values) -> ConfigTextJson:
 
 async def check_text(services: Services, values: Values) -> ConfigProblemsJson:
     """Return the problems of a text."""
-    return {"problems": await asyncio.to_thread(find_problems, services.appliance.config.path, values["text"])}
+    return {"problems": await asyncio.to_thread(find_text_problems, services.appliance.config.path, values["text"])}
 
 
 async def complete_text(_: Services, values: Values) -> ConfigCompletionJson:
@@ -74,7 +74,7 @@ async def complete_text(_: Services, values: Values) -> ConfigCompletionJson:
     return await asyncio.to_thread(lambda: complete(json_schema(), values["text"], values["line"], values["column"]))
 
 
-def find_problems(path: Path, text: str) -> list[TextProblemJson]:
+def find_text_problems(path: Path, text: str) -> list[TextProblemJson]:
     """Return the problems of the edited `text` of the file `path`, with their lines in it."""
     restored = text
     try:

@@ -202,7 +202,7 @@ class SettingsPages:
         except ConfigError as error:  # not even text
             return await self._form_page({}, "", problems=_problems(error), is_broken=True)
         shown = hidden_programs.shown_text(text)
-        problems = await asyncio.to_thread(api.find_problems, file.path, shown)
+        problems = await asyncio.to_thread(api.find_text_problems, file.path, shown)
         return await self._file_page(shown, version, saved="saved" in request.query_params, problems=problems)
 
     async def save_file(self, request: Request) -> Response:
@@ -214,7 +214,7 @@ class SettingsPages:
         try:
             result = await api.replace_config(self._services, values)
         except ApplianceError as error:
-            problems = await asyncio.to_thread(api.find_problems, self._services.appliance.config.path, text)
+            problems = await asyncio.to_thread(api.find_text_problems, self._services.appliance.config.path, text)
             problems = problems or [{"line": 0, "column": 0, "message": str(error), "hint": ""}]
             return await self._file_page(text, version, 422, problems=problems)
         if only_check:

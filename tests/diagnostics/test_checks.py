@@ -15,6 +15,7 @@ import pytest
 
 from pi_appliance.diagnostics import cli, job_checks
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, run_checks
+from pi_appliance.diagnostics.support_bundle import write_bundle
 from pi_appliance.posting.model import Post, PostState
 from pi_appliance.posting.store import JobPostStore
 from pi_appliance.storage.history import Store
@@ -224,10 +225,10 @@ def test_a_bundle_redacts_the_secrets_of_the_systemd_credential(machine: Machine
     credential(machine, f"LoadCredential=secrets.env:{file}")
     machine.ran("greet", Outcome.FAILED, NOW, summary="it said hushhush")
     path = tmp_path / "out.tar.gz"
-    assert any(line.startswith("runs.json") for line in cli.write_bundle(path, machine.context(), []))
+    assert any(line.startswith("runs.json") for line in write_bundle(path, machine.context(), []))
     assert b"hushhush" not in gzip.decompress(path.read_bytes())
     file.chmod(0o644)
-    assert not any(line.startswith("runs.json") for line in cli.write_bundle(path, machine.context(), []))
+    assert not any(line.startswith("runs.json") for line in write_bundle(path, machine.context(), []))
 
 
 def test_a_network_without_keys_fails_if_a_job_uses_it(machine: Machine) -> None:

@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from pi_appliance import __version__
-from pi_appliance.diagnostics.api import MetricValues, render_metrics
+from pi_appliance.diagnostics.metrics import MetricValues, render_metrics
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome
 from tests.web.served_appliance import Response, ServedAppliance, configuration, job, served

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Error, Page, Route, expect, sync_playwr
 
 from pi_appliance.music.model import PlaybackState
 from pi_appliance.posting.model import PostState
-from pi_appliance.scheduling.due import dump_schedule
+from pi_appliance.scheduling.schedule import dump_schedule
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState

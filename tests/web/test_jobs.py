@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.scheduling import due as plan
 from pi_appliance.scheduling import slot_times
+from pi_appliance.scheduling.schedule import dump_schedule
 from pi_appliance.storage.history import AccountedSlots
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
@@ -189,7 +189,7 @@ def account_for_a_week(served_appliance: ServedAppliance) -> None:
     assert daily.schedule
     back = slot_times.fire_times_before(daily.schedule, now, zone)
     week = [next(back) for _ in range(7)]
-    store.slots.start_cursor("daily", plan.dump_schedule(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
+    store.slots.start_cursor("daily", dump_schedule(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
 
     def nothing(first: int, last: int, outcome: Outcome, why: str) -> None:
         what = AccountedSlots(

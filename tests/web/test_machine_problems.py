@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.diagnostics.api import find_problems
+from pi_appliance.diagnostics.health import find_problems
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.machine import Sensors

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.config.options import CatchUp, Job
-from pi_appliance.scheduling import due as plan
+from pi_appliance.scheduling import slot_plan as plan
 from pi_appliance.scheduling.chance import Chance
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
+from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, dump_schedule, load_schedule
 from pi_appliance.storage.model import Outcome
 
 UTC_ZONE = ZoneInfo("UTC")
@@ -117,13 +117,13 @@ def test_a_ten_year_clock_jump_is_quick_and_complete(schedule):
 @pytest.mark.parametrize("schedule", [HOURLY, Every(timedelta(minutes=90)), Cron(("0 6 * * *", "5 7 1 * *"))])
 def test_a_stored_schedule_is_read_unchanged(schedule):
     zone = ZoneInfo("Europe/Berlin") if isinstance(schedule, Cron) else UTC_ZONE
-    assert plan.load_schedule(plan.dump_schedule(schedule, zone)) == (schedule, zone)
+    assert load_schedule(dump_schedule(schedule, zone)) == (schedule, zone)
 
 
 def test_an_unreadable_stored_schedule_is_ignored():
-    assert plan.load_schedule(plan.dump_schedule(AtBoot(), UTC_ZONE)) is None
-    assert plan.load_schedule("{") is None
-    assert plan.load_schedule('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
+    assert load_schedule(dump_schedule(AtBoot(), UTC_ZONE)) is None
+    assert load_schedule("{") is None
+    assert load_schedule('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
 
 
 def test_unused_slots_are_recorded_as_one():

@@ -5,7 +5,6 @@ within the age of `catch-up` is run late. At most `max-runs` of both are started
 recorded, one row a reason.
 """
 
-import json
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +16,7 @@ from pi_appliance.config import units
 from pi_appliance.config.options import Config, Job
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
-from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, Schedule
+from pi_appliance.scheduling.schedule import Schedule
 from pi_appliance.storage.model import Outcome
 
 MAX_COUNT = 200  # unused slots are counted up to this number
@@ -183,28 +182,6 @@ def _nonempty_tallies(*tallies: _Tally) -> Iterator[MissedSlots]:
     for each in tallies:
         if each.first is not None and each.last is not None:
             yield MissedSlots(each.first, each.last, each.count, each.outcome, each.reason)
-
-
-def dump_schedule(schedule: Schedule, zone: ZoneInfo) -> str:
-    """Return `schedule` in `zone` as text, for `load_schedule` and for comparison."""
-    match schedule:
-        case Cron(expressions):
-            return json.dumps({"cron": expressions, "zone": zone.key})
-        case Every(interval):
-            return json.dumps({"every": int(interval.total_seconds())})
-        case AtBoot():
-            return json.dumps({"boot": True})
-
-
-def load_schedule(text: str) -> tuple[Schedule, ZoneInfo] | None:
-    """Parse the output of `dump_schedule`, or return None if it is not valid."""
-    try:
-        known = json.loads(text)
-        if "every" in known:
-            return Every(timedelta(seconds=int(known["every"]))), ZoneInfo("UTC")
-        return Cron(tuple(known["cron"])), ZoneInfo(known["zone"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return None
 
 
 @dataclass(frozen=True, slots=True)
