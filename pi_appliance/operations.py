@@ -125,7 +125,7 @@ def text(name: str, help: str, max_length: int = 1000, *, may_be_empty: bool = T
         value.encode()  # raises for half a character (\ud800), which JSON may hold and nothing can store
         return value
 
-    expected = f"a line of at most {max_length} characters"
+    expected = f"a line of {min_length or 'at most'} {'to ' * min_length}{max_length} characters"
     # A line break or NUL is refused, which a length alone does not say.
     schema = {"type": "string", "minLength": min_length, "maxLength": max_length, "pattern": r"^[^\x00\n\r]*$"}
     return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)

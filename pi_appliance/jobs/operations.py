@@ -302,6 +302,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/reports",
         summary="List the newest reports. The page shows each at /reports/JOB/FILE, the plain file with `?raw=1`.",
         handler=f"{_API}:list_reports",
+        show=f"{_TEXT}:report_list",
     ),
     Operation(
         method="GET",

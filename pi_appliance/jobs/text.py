@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table, visible
+from pi_appliance.cli.client import format_local_time, format_table, plain_text, visible
 from pi_appliance.operations import Values
 
 Result = Mapping[str, Any]
@@ -196,6 +196,16 @@ def history(result: Any, values: Values) -> str:
             for run in result
         ],
     )
+
+
+def report_list(result: Any, _: Values) -> str:
+    """Return the newest reports as a table."""
+    return plain_text(result) or "there are no reports yet"
+
+
+def trigger_list(result: Any, _: Values) -> str:
+    """Return what starts jobs as a table."""
+    return plain_text(result) or "no job has triggers"
 
 
 def next_slots(result: Any, _: Values) -> str:

@@ -104,6 +104,7 @@ class LineChangeJson(TypedDict):
     file: str
     version: str
     lines: Annotated[int, "that can be posted"]
+    problems: Annotated[list[str], "why the text that was added or changed cannot be posted"]
 
 
 class RequestedPostJson(TypedDict):
@@ -265,7 +266,11 @@ async def _change_lines(services: Services, values: Values, edit: Callable[[str]
     config = services.appliance.config
     file = line_states.line_file(config, line_states.tweet_job(config, values["job"]))
     content = await asyncio.to_thread(file.change, edit, values["version"])
-    return {"file": str(file.path), "version": content.version, "lines": len(content.lines())}
+    problems = list[str]()
+    if text := values.get("text"):
+        check = await asyncio.to_thread(line_states.check_text, config, values["job"], text)
+        problems = [each["message"] for each in check["problems"] if each["severity"] == "refused"]
+    return {"file": str(file.path), "version": content.version, "lines": len(content.lines()), "problems": problems}
 
 
 async def check_text(services: Services, values: Values) -> TextCheckJson:

@@ -329,8 +329,9 @@ def line_problems(line: Result) -> list[str]:
 
 
 def show_change(result: Any, _: Values) -> str:
-    """Return how many lines there are now."""
-    return f"{result['file']} has {result['lines']} line{'s' * (result['lines'] != 1)} to post now"
+    """Return how many lines there are now, and why the new one cannot be posted."""
+    lines = f"{result['file']} has {result['lines']} line{'s' * (result['lines'] != 1)} to post now"
+    return "\n".join([lines, *(f"this line cannot be posted: {each}" for each in result["problems"])])
 
 
 def show_check(result: Any, _: Values) -> str:

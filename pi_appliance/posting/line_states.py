@@ -64,8 +64,8 @@ def tweet_job(config: Config, name: str | None) -> str:
         return require_tweet_job(config, name).name
     names = [each for each, job in config.jobs.items() if job.kind == TWEET_KIND]
     if len(names) != 1:
-        known = ", ".join(names)
-        raise Refused(f"several jobs post lines; name one of {known}" if names else "no job posts lines of a file")
+        several = f"several jobs post lines: {', '.join(names)}; name one with `job` (--job)"
+        raise Refused(several if names else "no job posts lines of a file")
     return names[0]
 
 

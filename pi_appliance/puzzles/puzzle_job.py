@@ -467,7 +467,10 @@ def plan(options: Options, config: Config, job: Job, progress: Progress) -> Plan
     budgets = [MemoryBudget(job.memory, 0, "the limit of the job", advice)] if job.memory else []
     with local.open_runtime(folder, progress, cpu_percent=job.cpu, memory_advice=advice) as runtime:
         runtime.checkpoint_writes = options.checkpoint_writes
-        return plan_tasks(puzzle, tasks, runtime, job.timeout.total_seconds(), folders, budgets)
+        try:
+            return plan_tasks(puzzle, tasks, runtime, job.timeout.total_seconds(), folders, budgets)
+        except Interrupted:  # by a signal, as this runtime has no deadline
+            raise KeyboardInterrupt from None
 
 
 def _memory_advice(job: str) -> str:

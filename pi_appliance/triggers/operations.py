@@ -13,6 +13,7 @@ OPERATIONS: Sequence[Operation] = (
         path="/triggers",
         summary="List what starts jobs besides time, and whether it works.",
         handler=f"{_API}:list_triggers",
+        show="pi_appliance.jobs.text:trigger_list",
         needs_daemon=True,
     ),
     Operation(

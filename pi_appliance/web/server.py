@@ -225,14 +225,14 @@ def _listen_error(host: str, port: int, error: Exception) -> Refused:
         case errno.EADDRINUSE:
             reason = (
                 "another program listens there; if that is an appliance already (pi-appliance status), use that one, "
-                "otherwise stop the program, or choose another port under web"
+                "otherwise stop the program, or choose another `port` under `web:`"
             )
         case errno.EACCES | errno.EPERM:
-            reason = "this user may not; choose a port above 1023 under web"
+            reason = "this user may not; choose a `port` above 1023 under `web:`"
         case errno.EADDRNOTAVAIL:
-            reason = "this machine does not have that address; choose another host under web"
+            reason = "this machine does not have that address; choose another `host` under `web:`"
         case _:
-            reason = f"{getattr(error, 'strerror', None) or error}; check host and port under web"
+            reason = f"{getattr(error, 'strerror', None) or error}; check `host` and `port` under `web:`"
     return Refused(f"the page cannot listen on {host}:{port}: {reason}")
 
 

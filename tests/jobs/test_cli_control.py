@@ -162,6 +162,7 @@ def test_slots_that_cron_missed_are_recorded_with_the_next_one(installation: Ins
 def test_slots_are_shown_without_gaps_as_table_and_json(installation: Installation) -> None:
     installation.write(MINUTELY)
     assert installation.run("jobs", "history", "--slots").stdout == "there are no past slots yet\n"
+    assert installation.run("jobs", "reports").stdout == "there are no reports yet\n"
     installation.run("jobs", "run", "tick", "--trigger", "cron")
     slot = installation.json("jobs", "history", "--slots")[-1]  # the minute may have passed since
     assert (slot["job"], slot["outcome"], slot["run"]) == ("tick", "succeeded", 1)

@@ -382,6 +382,19 @@ def test_slots_of_several_jobs_are_ordered_and_named(installation):
     assert "[report of a] one" in installation.run("tweets", "preview").stdout
 
 
+def test_a_line_for_one_of_several_jobs_needs_its_name(installation):
+    (installation.folder / "t.txt").write_text("one\n")
+    keys = "{kind: tweet, with: {lines: t.txt, network: wall}}\n"
+    installation.write(f"a: {keys}b: {keys}", NETWORKS)
+    refused = installation.run("tweets", "add", "two")
+    assert refused.returncode == 1
+    assert refused.stderr == "pi-appliance: several jobs post lines: a, b; name one with `job` (--job)\n"
+    added = installation.run("tweets", "add", "{hostnam}", "--job", "b")
+    assert added.stdout.splitlines()[1:] == [
+        "this line cannot be posted: {hostnam} is not a placeholder; did you mean {hostname}?"
+    ]
+
+
 def test_a_preview_posts_nothing_and_uses_no_slot(installation):
     write(installation, "one\n", network="wall")
     before = preview(installation)

@@ -78,6 +78,17 @@ def test_lines_are_added_edited_moved_and_deleted(appliance: ServedAppliance, tm
     assert file_text(tmp_path) == "\ufeff# mine\r\nTwo lines.\r\n\r\nOne line.\r\n{temperature}\r\n"
 
 
+def test_a_new_line_that_cannot_be_posted_is_stored_and_reported(appliance: ServedAppliance) -> None:
+    result = appliance.ask("/api/v1/tweets/lines", {"text": "{temprature}!"})
+    assert (result.status, result.json["problems"]) == (
+        201,
+        ["{temprature} is not a placeholder; did you mean {temperature}?"],
+    )
+    result = appliance.ask("/api/v1/tweets/lines/2", {"text": "x" * 41})
+    assert (result.status, result.json["problems"]) == (200, ["41 of 40 on show"])
+    assert appliance.ask("/api/v1/tweets/lines/2", {"text": "Fine."}).json["problems"] == []
+
+
 def test_a_post_that_looks_like_a_comment_is_shown_and_saved_as_it_was_typed(
     appliance: ServedAppliance, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """The plan of `--dry-run`: memory, writes and folders of a run, by the numbers that refuse it."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from click.testing import CliRunner, Result
 
 from pi_appliance import plugins
 from pi_appliance.cli.program import cli
+from pi_appliance.config import loader
 from pi_appliance.errors import InvalidOption, Refused
+from pi_appliance.jobs.run_options import plan_run
 from pi_appliance.puzzles import (
     Footprint,
     Puzzle,
@@ -173,6 +176,12 @@ def test_dry_run_refuses_a_job_whose_memory_is_too_small(tmp_path: Path) -> None
     result = command("jobs", "run", "night", "--dry-run", "--config", config)
     assert result.exit_code == 1
     assert "the limit of the job leaves 60MB; let job night have `memory: 1" in result.stdout
+
+
+def test_ctrl_c_ends_the_plan_of_a_job(tmp_path: Path) -> None:
+    config = loader.load_config(Path(job(tmp_path, "puzzle: sudoku, boards: [sample, seventeen]")))
+    with pytest.raises(KeyboardInterrupt):
+        plan_run(config, config.jobs["night"], {}, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def test_a_job_of_a_kind_without_a_plan_says_so(tmp_path: Path) -> None:

@@ -23,5 +23,6 @@ def test_a_daemon_without_triggers_watches_nothing(installation: Installation) -
     installation.write("hello: {kind: command, with: {run: ['true']}}", QUIET)
     with up(installation) as daemon:
         assert installation.json("jobs", "triggers") == []
+        assert installation.run("jobs", "triggers").stdout == "no job has triggers\n"
         assert inotify_watches(daemon) == 0
         assert "no job has any" in installation.run("doctor").stdout

@@ -132,7 +132,7 @@ def test_a_picture_that_cannot_be_scaled_is_not_sent_scaled(appliance: ServedApp
 def test_invalid_sizes_and_a_missing_address_are_reported(appliance: ServedAppliance) -> None:
     for query, sentence in (
         ("?uri=a.ogg&size=65", "'size' must be one of 64, 128, 256, 512, 1024"),
-        ("?size=64", "'uri' must be a line of at most 2000 characters, and it is missing"),
+        ("?size=64", "'uri' must be a line of 1 to 2000 characters, and it is missing"),
     ):
         answer = appliance.ask(f"{PATH}{query}")
         assert (answer.status, answer.json) == (400, {"error": sentence})

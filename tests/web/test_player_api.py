@@ -131,7 +131,7 @@ def test_sources_are_named_in_many_ways(tmp_path: Path, body: Any, result: list[
         ({"album": "a", "title": "b"}, 422, "'title' needs 'uri'"),
         ({"uri": "a.ogg", "where": "nowhere"}, 400, "'where' must be one of end, next, replace"),
         ({"uri": "a.ogg", "play": 1}, 400, "'play' must be true or false"),
-        ({"uri": "a\nstop"}, 400, "'uri' must be a line of at most 2000 characters"),
+        ({"uri": "a\nstop"}, 400, "'uri' must be a line of 1 to 2000 characters"),
         ({"url": "a"}, 400, "add takes no 'url'; did you mean 'uri'?"),
         ({"source": "station:Grove"}, 404, "no station is called 'Grove'; did you mean 'Groove'?"),
         ({"uri": "nothing.ogg"}, 409, "the library has no 'nothing.ogg'; find it: pi-appliance music search"),

@@ -163,7 +163,7 @@ def test_open_hidden_and_stored_networks(machine: ServedAppliance, world: World)
         ("Home", "", "Home asks for a password"),
         ("Home", "short", "it has 8 to 63 characters"),
         ("Homer", "long enough", "did you mean 'Home'?"),
-        ("", "long enough", "'ssid' must be a line of at most 32 characters"),
+        ("", "long enough", "'ssid' must be a line of 1 to 32 characters"),
     ],
 )
 def test_what_cannot_be_joined_is_refused_before(
