@@ -72,8 +72,10 @@ def parse_yaml(text: str, file: str) -> Tree:
     except yaml.MarkedYAMLError as error:
         reason = (error.problem or "this is not YAML").strip()
         # libyaml has a limit of its own from 0.2.6 on.
-        words = _TOO_DEEP if "nesting depth" in reason else (f"not YAML: {reason}", _advice(reason))
-        raise ConfigError([Problem(file, *_place(error.problem_mark), *words)]) from None
+        line, column = _place(error.problem_mark)
+        found = text.splitlines()[line - 1][column - 1 : column] if line <= len(text.splitlines()) else ""
+        words = _TOO_DEEP if "nesting depth" in reason else (f"not YAML: {reason}", _advice(reason, found))
+        raise ConfigError([Problem(file, line, column, *words)]) from None
     except yaml.reader.ReaderError as error:
         line, column = _line_and_column(text, error.position)
         point = (
@@ -202,9 +204,12 @@ def _line_and_column(text: str, position: int) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _advice(problem: str) -> str:
-    if "\\t" in problem or "tab" in problem:
+def _advice(problem: str, found: str) -> str:
+    """Return how to correct a `problem` of the parser at the character `found`."""
+    if found == "\t" or "tab" in problem:
         return "indent with spaces, never with tabs"
+    if found in {"%", "@", "`"}:
+        return f'put a text that begins with {found} in "quotes"'
     if "mapping values are not allowed" in problem:
         return 'put the text in "quotes", or check the indentation of this line and the one above'
     return "check the indentation, the quotes and the brackets up to here"
@@ -339,6 +344,8 @@ def _has_default(each: Any) -> bool:
 
 def _exactly(kind: type, name: str) -> Callable[[object, Any], Any]:
     def convert(value: object, _: Any) -> Any:
+        if kind is int and isinstance(value, str) and _INT.fullmatch(value):
+            raise ValueError(f"{value} is too large; write at most 18 digits")
         if kind is float and type(value) is int:
             return float(value)
         if type(value) is not kind:
@@ -357,6 +364,8 @@ def _text(value: object, right: str) -> str:
 
 def _names(value: object) -> Names:
     names = [value] if isinstance(value, str) else value
+    if names == []:
+        raise ValueError("the list is empty; write at least one name, or leave the key out")
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"{_format_value(value)} is not a name or a list of names")
     return Names(dict.fromkeys(names))

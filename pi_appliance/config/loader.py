@@ -40,7 +40,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
     problems += more
     problems += _job_problems(tree, tree.data)
     problems += [tree.problem(*issue) for issue in (config.check() if config else ())]
-    problems += _section_problems(tree, (), tree.data, config)
+    problems += _section_problems(tree, (), tree.data, config or _valid_sections(tree, tree.data, path.parent))
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {
@@ -99,6 +99,13 @@ def _section_problems(tree: Tree, path: binding.YamlPath, data: Mapping[str, Any
         check = getattr(getattr(part, key.replace("-", "_"), None), "check", None)
         for where, wrong, right in check() if callable(check) else ():  # `updates` has a key of this name
             yield tree.problem((*path, key, *where), wrong, right)
+
+
+def _valid_sections(tree: Tree, data: Mapping[str, Any], base: Path) -> Config | None:
+    """Return the sections that can be converted, so that their values are checked, too."""
+    folder = {"state-dir": "."}
+    good = {key: value for key, value in data.items() if structure(tree, (), folder | {key: value}, Config, base)[0]}
+    return structure(tree, (), folder | good, Config, base)[0]
 
 
 def _plugin_options(

@@ -144,6 +144,9 @@ async def restore_earlier(services: Services, values: Values) -> ConfigChangeJso
         file = config_file(services)
         is_last_good = values["name"] == LAST_GOOD
         text = services.appliance.config.text if is_last_good else file.earlier_text(values["name"])
+        if is_last_good and not text:
+            advice = "correct the file, or go back to an earlier text: pi-appliance config history"
+            raise Refused(f"there is no last good copy of {services.appliance.config.path}; {advice}")
         return file.rescue(text, only_check=values["only_check"])
 
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])

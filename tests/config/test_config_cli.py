@@ -99,6 +99,27 @@ def test_every_problem_is_reported_with_line_column_and_remedy(tmp_path, capsys)
     ]
 
 
+def test_a_wrong_section_hides_no_wrong_value_in_another(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(
+        "state-dir: state\n"
+        "web: {port: 70000}\n"
+        "volume: {maximum: loud}\n"
+        "max-concurrent-runs: 9999999999999999999\n"
+        "retention: {max-runs: 0}\n"
+        "jobs: {wake: {kind: music, with: {action: alarm, play: []}}}\n",
+        "utf-8",
+    )
+    _, _, err = checked(path, capsys)
+    assert [line.partition("appliance.yaml:")[2] for line in err.splitlines()] == [
+        "2:13: 70000 is not a valid port; write 1024 to 65535",
+        "3:19: 'loud' is not a whole number",
+        "4:22: 9999999999999999999 is too large; write at most 18 digits",
+        "5:23: 0 keeps nothing; write 1 or more",
+        "6:56: the list is empty; write at least one name, or leave the key out",
+    ]
+
+
 @pytest.mark.parametrize("trap", ["12:30", "on", "no", "yes", "off", "017", "1_000", "0x1F", "1e3x", "=", "<<"])
 def test_yaml_1_1_surprises_stay_text(tmp_path, trap):
     assert parse_yaml(f"a: {trap}", "f").data == {"a": trap}
@@ -120,6 +141,8 @@ def test_plain_values_have_their_usual_types(text, value):
         (b"a: \xff\xfe", "1:4: byte 0xFF is not UTF-8; save the file as UTF-8"),
         (b"a: [1, 2", "not YAML"),
         (b"jobs:\n\ta: 1", "2:1: not YAML"),
+        (b"jobs:\n\ta: 1", "; indent with spaces, never with tabs"),
+        (b"name: @home", '; put a text that begins with @ in "quotes"'),
         (b"a: 1\n---\nb: 2", "2:1: a second document begins here; keep one, without ---"),
         (b"", "1:1: the file has no keys"),
         (b"- a\n- b", "1:1: the file has no keys"),

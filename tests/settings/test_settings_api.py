@@ -111,6 +111,9 @@ def test_the_command_line_sets_a_value_and_goes_back(tmp_path: Path) -> None:
     assert installation.config.read_text() == before.replace("60}", "70}")
     installation.config.write_bytes(b"\xff volume: {maximum: [\n")
     [earlier] = installation.json("config", "history")
+    status, _, errors = installation.call("config", "restore", "last-good")
+    assert status == 1
+    assert f"there is no last good copy of {installation.config}; correct the file, or go back to" in errors
     status, output, _ = installation.call("config", "restore", earlier["name"])
     assert status == 0
     assert installation.config.read_text() == before
