@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 
 _SIOCGIFADDR = 0x8915
-_RTMGRP_IPV4_IFADDR = 0x10
+_RTMGRP_LINK, _RTMGRP_IPV4_IFADDR = 0x01, 0x10
 _ARP_COMPLETE = 0x02  # it has answered
 _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation (RFC 5737); nothing is sent to it
 
@@ -63,8 +63,21 @@ def address_towards(host: str, port: int) -> str:
 
 
 def has_route() -> bool:
-    """Return whether this machine has a way to other networks."""
-    return bool(_default_route_address())
+    """Return whether this machine has a way to other networks, over a device with a link."""
+    address = _default_route_address()
+    return bool(address) and all(has_link(name) for _, name in socket.if_nameindex() if _address_of(name) == address)
+
+
+def has_link(device: str) -> bool:
+    """Return whether a device is connected to a cable or to an access point.
+
+    NetworkManager may keep its route for hours after the access point has gone.
+    """
+    try:
+        with open(f"/sys/class/net/{device}/carrier", encoding="ascii") as file:  # noqa: PTH123 - not on a disk
+            return file.read() == "1\n"
+    except OSError:  # it has gone, or is switched off
+        return False
 
 
 def neighbours() -> list[str]:
@@ -75,9 +88,12 @@ def neighbours() -> list[str]:
 
 
 class AddressWatcher:
-    """Call `on_change` in the event loop when this machine gains or loses an address."""
+    """Call `on_change` in the event loop when this machine gains or loses an address.
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    `with_links` also when a device gains or loses its link.
+    """
+
+    def __init__(self, on_change: Callable[[], None], *, with_links: bool = False) -> None:
         import asyncio  # noqa: PLC0415 - slow to import, and commands read addresses, too
 
         self._on_change, self._loop = on_change, asyncio.get_running_loop()
@@ -86,7 +102,7 @@ class AddressWatcher:
         try:
             netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
             netlink.setblocking(False)
-            netlink.bind((0, _RTMGRP_IPV4_IFADDR))
+            netlink.bind((0, _RTMGRP_IPV4_IFADDR | (_RTMGRP_LINK if with_links else 0)))
         except OSError:  # no netlink here: changes are not reported
             if netlink is not None:
                 netlink.close()

@@ -44,11 +44,12 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the kernel knows: the addresses of this machine, its way out, and who is connected."""
+    """What the kernel knows: own addresses, the way out, who is connected, and links."""
 
     addresses: Callable[[], Sequence[str]] = network.local_addresses
     has_route: Callable[[], bool] = network.has_route
     neighbours: Callable[[], Sequence[str]] = network.neighbours
+    has_link: Callable[[str], bool] = network.has_link
 
 
 class Hotspot:
@@ -94,7 +95,7 @@ class Hotspot:
 
     async def run(self) -> None:
         """Open and close it, until cancelled. With a network, it waits for a word of the kernel."""
-        watcher = network.AddressWatcher(self._changed.set)
+        watcher = network.AddressWatcher(self._changed.set, with_links=True)
         try:
             while True:
                 self._changed.clear()
@@ -124,7 +125,7 @@ class Hotspot:
         self._offline_since = self._offline_since or now
         if (rest := self._offline_since + self._timing.patience - now) > 0:
             return rest
-        if await self._manager.has_network():  # one without a way to the internet
+        if await self._has_network():  # one without a way to the internet
             return None
         await self.open()
         return self._timing.interval
@@ -144,10 +145,14 @@ class Hotspot:
                 while not self._around.has_route():
                     self._changed.clear()
                     await self._changed.wait()
-        if await self._manager.has_network():
+        if await self._has_network():
             return None
         await self.open()
         return self._timing.interval
+
+    async def _has_network(self) -> bool:
+        """Return whether a device is connected, also as the kernel sees it."""
+        return any(map(self._around.has_link, await self._manager.list_uplinks()))
 
     async def _has_visitors(self) -> bool:
         """Return whether a device is connected: the kernel asks those that are sent something."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,8 +17,10 @@ from pi_appliance.errors import Refused, Unavailable
 
 JOIN_TIMEOUT = 30  # seconds
 _TIMEOUT = 20.0  # seconds of a command besides the wait for a connection; a scan takes up to 15
-_TIMED_OUT, _NOT_RUNNING = 3, 8  # exit statuses of nmcli
+_TIMED_OUT, _FAILED, _NOT_RUNNING, _UNKNOWN = 3, 4, 8, 10  # exit statuses of nmcli
 _WIFI_TYPES = ("wifi", "802-11-wireless")
+_ASKS = "connecting (need authentication)"  # for the password: the first time, and after it was refused
+_REFUSED = "Connection activation failed: Secrets were required, but not provided"  # as where it is not given again
 _UPLINKS = (*_WIFI_TYPES, "ethernet", "gsm", "bt")
 NOT_INSTALLED = "NetworkManager is not installed; type on the machine: sudo apt install network-manager"
 STOPPED = "NetworkManager does not run; type on the machine: sudo systemctl enable --now NetworkManager"
@@ -40,7 +42,7 @@ class NmcliError(Refused):
     """A failure of nmcli, with its exit status."""
 
     def __init__(self, status: int, text: str) -> None:
-        self.is_timeout = status == _TIMED_OUT
+        self.is_timeout, self.is_unknown = status == _TIMED_OUT, status == _UNKNOWN
         lines = [line.removeprefix("Error: ") for line in text.splitlines() if line.startswith("Error: ")]
         reason = (lines or text.strip().splitlines() or [f"nmcli ended with status {status}"])[0].rstrip(".")
         super().__init__(f"NetworkManager refused it: {reason}")
@@ -117,10 +119,10 @@ class NetworkManager:
             raise Refused(BLOCKED)
         return min(devices, key=lambda name: devices[name] == "unavailable")
 
-    async def has_network(self) -> bool:
-        """Return whether any device that leads somewhere is connected."""
-        rows = await self._rows("TYPE,STATE", "device", "status")
-        return any(kind in _UPLINKS and state.startswith("connected") for kind, state in rows)
+    async def list_uplinks(self) -> list[str]:
+        """Return the connected devices that lead somewhere."""
+        rows = await self._rows("DEVICE,TYPE,STATE", "device", "status")
+        return [name for name, kind, state in rows if kind in _UPLINKS and state.startswith("connected")]
 
     async def list_networks(self, device: str, *, rescan: bool) -> list[Network]:
         """Return the networks in reach, the one in use first, then the strongest."""
@@ -137,6 +139,15 @@ class NetworkManager:
 
     async def list_profiles(self) -> list[Profile]:
         """Return the stored connections to Wi-Fi networks, without hot spots."""
+        try:
+            return await self._read_profiles()
+        except NmcliError as error:
+            if not error.is_unknown:
+                raise
+        # One that was in use is still listed for a moment after it was deleted.
+        return await self._read_profiles()
+
+    async def _read_profiles(self) -> list[Profile]:
         rows = await self._rows("UUID,TYPE,ACTIVE", "connection", "show")
         active = {identity: is_active == "yes" for identity, kind, is_active in rows if kind in _WIFI_TYPES}
         if not active:
@@ -177,16 +188,42 @@ class NetworkManager:
 
     async def connect(self, identity: str, password: str = "") -> None:
         """Connect the profile `identity`, and wait until it has an address."""
-        words = ("--wait", str(JOIN_TIMEOUT), "connection", "up", "uuid", identity)
+        up, timeout = ("--wait", str(JOIN_TIMEOUT), "connection", "up", "uuid", identity), JOIN_TIMEOUT + _TIMEOUT
         if not password:
-            await self._run(*words, timeout=JOIN_TIMEOUT + _TIMEOUT)
+            await self._run(*up, timeout=timeout)
             return
         escaped = re.sub(r"([\\ ])", r"\\\1", password)
-        await self._run(
-            *(*words, "passwd-file", "/dev/stdin"),
-            standard_input=f"802-11-wireless-security.psk:{escaped}\n".encode(),
-            timeout=JOIN_TIMEOUT + _TIMEOUT,
+        given = f"802-11-wireless-security.psk:{escaped}\n".encode()
+        refusal = asyncio.create_task(self._wait_for_refusal())
+        connection = asyncio.create_task(
+            self._run(*up, "passwd-file", "/dev/stdin", standard_input=given, timeout=timeout)
         )
+        try:
+            await asyncio.wait((refusal, connection), return_when=asyncio.FIRST_COMPLETED)
+            if not connection.done() and refusal.result():
+                raise NmcliError(_FAILED, _REFUSED)
+            await connection
+        finally:
+            refusal.cancel()
+            connection.cancel()
+            await asyncio.gather(refusal, connection, return_exceptions=True)
+
+    async def _wait_for_refusal(self) -> bool:
+        """Return True as soon as a device asks for its password again; False without a monitor.
+
+        nmcli itself does not report that: it answers with the same password until the time is over.
+        """
+        asked = set[str]()
+        with contextlib.suppress(OSError):
+            async with self._started("device", "monitor") as process:
+                assert process.stdout is not None
+                async for line in process.stdout:
+                    device, _, state = line.decode("utf-8", "replace").partition(": ")
+                    if state.strip() == _ASKS and device in asked:
+                        return True
+                    if state.strip() == _ASKS:
+                        asked.add(device)
+        return False
 
     async def keep_profile(self, identity: str) -> None:
         """Let the profile `identity` connect by itself from now on."""
@@ -204,23 +241,13 @@ class NetworkManager:
 
     async def _run(self, *words: str, standard_input: bytes = b"", timeout: float = _TIMEOUT) -> str:
         """Return what nmcli prints. Raises Unavailable, Refused or NmcliError."""
-        pipe = asyncio.subprocess.PIPE
         try:
-            process = await asyncio.create_subprocess_exec(
-                "nmcli", *words, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment
-            )
-        except OSError:
-            raise Refused(NOT_INSTALLED) from None
-        try:
-            async with asyncio.timeout(timeout):
+            async with self._started(*words) as process, asyncio.timeout(timeout):
                 output, errors = await process.communicate(standard_input)
         except TimeoutError:
             raise Unavailable("NetworkManager does not answer; restart the machine") from None
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+        except OSError:
+            raise Refused(NOT_INSTALLED) from None
         if process.returncode == 0:
             return output.decode("utf-8", "replace")
         error = NmcliError(process.returncode or 0, errors.decode("utf-8", "replace"))
@@ -229,6 +256,21 @@ class NetworkManager:
         if re.search(r"not authorized|insufficient privileges", str(error), re.IGNORECASE):
             raise Refused(NO_RIGHT)
         raise error
+
+    @contextlib.asynccontextmanager
+    async def _started(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Start nmcli, and end it after the block. Raises OSError if it is not installed."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            "nmcli", *words, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
 
 
 def split_fields(line: str) -> list[str]:

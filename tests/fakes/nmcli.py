@@ -2,8 +2,8 @@
 
 `World` writes the file, and a program that runs this module. A test runs it dozens of times, so that it
 imports next to nothing: no json, no pathlib, no typing. The syntax, the escapes, the messages
-and the exit statuses are those of the real nmcli with the real NetworkManager, except the results
-of a radio. A command that the appliance does not use is an error.
+and the exit statuses are those of the real nmcli with the real NetworkManager; those of WPA3 and of a
+network without addresses are not. A command that the appliance does not use is an error.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ sys.path.append({folder!r})
 import nmcli  # it is compiled once
 nmcli.main(sys.argv[1:])
 """
+AUTHENTICATION = ("connecting (configuring)", "connecting (need authentication)", "connecting (prepare)")
 HOME = {"ssid": "Home", "signal": 72, "security": "WPA2", "password": "correct horse"}
+OTHER_DEVICES = (
+    ["p2p-dev-wlan0", "wifi-p2p", "disconnected"],
+    ["docker0", "bridge", "connected (externally)"],
+    ["lo", "loopback", "connected (externally)"],
+)
 WIRED = ("5a221e2b-abca-486d-8268-1cf88b11814d", "802-3-ethernet")
 
 
@@ -37,7 +44,8 @@ class World:
         program.write_text(PROGRAM.format(python=sys.executable, folder=__file__.rpartition("/")[0]))
         program.chmod(0o755)
         start: dict[str, Any] = {"device": "disconnected", "radio": "enabled", "networks": [HOME], "profiles": {}}
-        write(self.file, {**start, "active": "", "calls": [], "failure": None, **values})
+        start |= {"calls": [], "states": [], "failure": None}
+        write(self.file, {**start, "active": "", "connecting": "", "fading": "", **values})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -103,9 +111,7 @@ def rows(world: Any, fields: str, words: list[str]) -> list[list[object]]:
     match fields, words:
         case "DEVICE,TYPE,STATE", ["device", "status"]:
             wifi = [["wlan0", "wifi", world["device"]]] if world["device"] else []
-            return [*wifi, ["p2p-dev-wlan0", "wifi-p2p", "disconnected"], ["lo", "loopback", "unmanaged"]]
-        case "TYPE,STATE", ["device", "status"]:
-            return [["wifi", world["device"]], ["bridge", "connected (externally)"], ["loopback", "unmanaged"]]
+            return [*wifi, *OTHER_DEVICES]
         case "WIFI", ["radio"]:
             return [[world["radio"]]]
         case "IN-USE,SIGNAL,SECURITY,SSID", ["device", "wifi", "list", "ifname", "wlan0", "--rescan", rescan]:
@@ -113,13 +119,16 @@ def rows(world: Any, fields: str, words: list[str]) -> list[list[object]]:
             found = [each for each in world["networks"] if rescan == "yes" or not each.get("is_new")]
             return [["*" if n["ssid"] == used else " ", n["signal"], n["security"], n["ssid"]] for n in found]
         case "UUID,TYPE,ACTIVE", ["connection", "show"]:
-            wifi = [[uuid, "802-11-wireless", "yes" if uuid == active else "no"] for uuid in profiles]
+            fading = [world["fading"]] if world["fading"] else []
+            world["fading"] = ""
+            write(os.environ["NMCLI_WORLD"], world)
+            wifi = [[uuid, "802-11-wireless", "yes" if uuid == active else "no"] for uuid in (*profiles, *fading)]
             return [[*WIRED, "no"], *wifi]
     raise ValueError(fields, words)
 
 
-def connect(world: Any, profile: Any) -> None:
-    """Fail like NetworkManager if `profile` cannot be connected."""
+def connect(world: Any, profile: Any, *, is_given: bool) -> None:
+    """Fail like NetworkManager if `profile` cannot be connected; its password may be one that nmcli `is_given`."""
     found: Any = next((each for each in world["networks"] if each["ssid"] == profile["ssid"]), {})
     if profile["mode"] == "ap":
         assert len(profile["psk"]) >= 8, "NetworkManager checks that, too"
@@ -130,9 +139,31 @@ def connect(world: Any, profile: Any) -> None:
     elif found.get("is_slow"):
         fail(3, "Timeout expired (30 seconds)")
     elif found.get("password", "") not in ("", profile["psk"]):
+        if is_given:  # NetworkManager asks for another one, and nmcli gives it the same until the end
+            for _ in range(100):
+                report(world, *AUTHENTICATION)
+                time.sleep(0.3)
+            fail(3, "Timeout expired (30 seconds)")
         fail(4, "Connection activation failed: Secrets were required, but not provided")
     elif found.get("is_mute"):
         fail(4, "Connection activation failed: IP configuration could not be reserved (no available address)")
+
+
+def report(world: Any, *states: str) -> None:
+    """Let the device have these states, which a monitor prints."""
+    world["states"] += states
+    write(os.environ["NMCLI_WORLD"], world)
+
+
+def monitor() -> None:
+    """Print the states of the device, until it is ended."""
+    seen = len(read(os.environ["NMCLI_WORLD"])["states"])
+    while True:
+        states = read(os.environ["NMCLI_WORLD"])["states"]
+        for state in states[seen:]:
+            print(f"wlan0: {state}", flush=True)  # noqa: T201
+        seen = len(states)
+        time.sleep(0.02)
 
 
 def connect_known(world: Any) -> None:
@@ -163,17 +194,18 @@ def act(world: Any, words: list[str]) -> None:
             if more:
                 assert more == ["passwd-file", "/dev/stdin"]
                 profiles[uuid]["psk"] = read_password(sys.stdin.read())
-            world["active"], world["device"] = "", "disconnected"
-            write(os.environ["NMCLI_WORLD"], world)
-            connect(world, profiles[uuid])
-            world["active"], world["device"] = uuid, "connected"
+            world["active"], world["device"], world["connecting"] = "", "disconnected", uuid
+            report(world, *(AUTHENTICATION if more else ()))
+            connect(world, profiles[uuid], is_given=bool(more))
+            world["active"], world["device"], world["connecting"] = uuid, "connected", ""
         case ["connection", "modify", "uuid", uuid, "connection.autoconnect", value]:
             profiles[uuid]["autoconnect"] = value
         case ["connection", "delete", "uuid", uuid]:
             if uuid not in profiles:
                 fail(10, f"unknown connection '{uuid}'.")
             del profiles[uuid]
-            if world["active"] == uuid:
+            if uuid in (world["active"], world["connecting"]):
+                world["fading"] = uuid
                 connect_known(world)
         case _:
             raise ValueError(words)
@@ -184,6 +216,8 @@ def main(words: list[str]) -> None:
     """Do one command."""
     file = os.environ["NMCLI_WORLD"]
     world = read(file)
+    if words == ["device", "monitor"]:
+        monitor()
     world["calls"].append(words)
     write(file, world)
     if world["failure"]:
@@ -194,6 +228,8 @@ def main(words: list[str]) -> None:
                 sys.stdout.write(":".join(map(escape, row)) + "\n")
         case ["-t", "-f", "connection.uuid,802-11-wireless.ssid,802-11-wireless.mode", "connection", "show", *named]:
             for uuid in named[1::2]:
+                if uuid not in world["profiles"]:
+                    fail(10, f"{uuid} - no such connection profile.")
                 profile = world["profiles"][uuid]
                 sys.stdout.write(f"connection.uuid:{uuid}\n802-11-wireless.ssid:{profile['ssid']}\n")
                 sys.stdout.write(f"802-11-wireless.mode:{profile['mode']}\n\n")

@@ -2,13 +2,21 @@
 
 import asyncio
 import ipaddress
+import os
+import shutil
 import subprocess
+import sys
 import uuid
 
 import pytest
 
 from pi_appliance.system import network
 from tests.fakes.usb_drive import needs_loop
+from tests.installation import ROOT
+
+needs_links = pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "mount"))), reason="needs root and iproute2"
+)
 
 
 def test_loopback_addresses_are_not_listed() -> None:
@@ -58,3 +66,41 @@ def test_a_change_of_addresses_is_signalled() -> None:
             alarm.close()
 
     asyncio.run(scenario())
+
+
+@needs_links
+def test_a_route_over_a_device_without_a_link_leads_nowhere() -> None:
+    """An end of a virtual cable in a network of its own, of which the other end is switched off and on."""
+    program = f"""
+import asyncio, subprocess, sys
+sys.path.insert(0, {str(ROOT)!r})
+from pi_appliance.system import network
+
+def ip(line):
+    subprocess.run(["ip", *line.split()], check=True)
+
+async def main():
+    changed = asyncio.Event()
+    watcher = network.AddressWatcher(changed.set, with_links=True)
+    for state in ("up", "down", "up"):
+        changed.clear()
+        ip(f"link set there {{state}}")
+        async with asyncio.timeout(20):
+            while network.has_link("here") != (state == "up"):
+                await changed.wait()
+                changed.clear()
+        print(network.has_route())
+    watcher.close()
+
+ip("link add here type veth peer name there")
+ip("link set here up")
+ip("address add 10.9.0.1/24 dev here")
+print(network.has_route(), network.has_link("none"))
+ip("route add default via 10.9.0.2")
+asyncio.run(main())
+"""
+    start = ("unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs none /sys && exec "$@"', "sh")
+    done = subprocess.run(
+        [*start, sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["False", "False", "True", "False", "True"], done.stderr

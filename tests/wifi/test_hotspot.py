@@ -32,6 +32,7 @@ class Machine:
         secrets.write_text(f"HOTSPOT_PASSWORD={PASSWORD}\n")
         secrets.chmod(0o600)
         self.neighbours: Sequence[str] = ()
+        self.has_link = True
         self.said: list[str] = []
 
     def write(self, hotspot: str) -> None:
@@ -46,8 +47,9 @@ class Machine:
     async def running(self, timing: Timing = AT_ONCE) -> AsyncIterator[WifiService]:
         around = Surroundings(
             lambda: ["192.0.2.7", ADDRESS] if self.is_open else [],
-            lambda: bool(self.world["active"]) and not self.is_open,
+            lambda: bool(self.world["active"]) and not self.is_open and self.has_link,
             lambda: self.neighbours,
+            lambda _: self.has_link,
         )
         manager = NetworkManager(self.world.environment)
         service = WifiService(lambda: load_config(self.file), self.said.append, manager, around, timing)
@@ -134,6 +136,18 @@ def test_it_closes_when_a_known_network_is_back(tmp_path: Path) -> None:
 
     asyncio.run(live())
     assert [each["ssid"] for each in machine.world["profiles"].values()] == ["Home"]
+
+
+def test_it_opens_although_network_manager_does_not_see_that_the_access_point_has_gone(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.world.connect("Home")
+    machine.has_link = False
+
+    async def live() -> None:
+        async with machine.running(LATER):
+            await machine.until(lambda: machine.is_open)
+
+    asyncio.run(live())
 
 
 def test_it_stays_open_while_a_phone_is_connected(tmp_path: Path) -> None:

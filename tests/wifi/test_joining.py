@@ -155,6 +155,14 @@ def test_open_hidden_and_stored_networks(machine: ServedAppliance, world: World)
     assert uuid not in world["profiles"]
 
 
+def test_the_network_in_use_is_forgotten(machine: ServedAppliance, world: World) -> None:
+    world.connect("Cabin")
+    world.connect("Home")
+    answer = machine.ask("/api/v1/system/wifi/forget", {"ssid": "Home"}, **AUTHORIZED).json
+    assert answer["obstacle"] == "", "nmcli still lists it, but cannot show it any more"
+    assert [each["ssid"] for each in answer["networks"] if each["known"]] == ["Cabin"]
+
+
 @pytest.mark.parametrize(
     ("ssid", "password", "reason"),
     [
