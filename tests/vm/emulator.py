@@ -54,9 +54,12 @@ def why_not() -> str:
     return install_missing(PROGRAMS)
 
 
-def new_system(suite: str, folder: Path) -> Path:
-    """Return a fresh root file system of a Debian with a kernel, of which an emulator can make its disk."""
-    return new_root(suite, folder, _PACKAGES, f"--essential-hook={_SMALL_INITRD}")
+def new_system(suite: str, folder: Path, more: str = "") -> Path:
+    """Return a fresh root file system of a Debian with a kernel, of which an emulator can make its disk.
+
+    It has `more` packages, separated by commas.
+    """
+    return new_root(suite, folder, f"{_PACKAGES},{more}".rstrip(","), f"--essential-hook={_SMALL_INITRD}")
 
 
 class Emulator(System):
