@@ -55,7 +55,7 @@ TOGETHER = {
 }
 SHARED = re.compile(
     r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|alarms/test_pages|test_chance_statistics"
-    r"|test_architecture|/test_(api_walls|daily|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
+    r"|test_architecture|/test_(api_walls|daily|emulated_life|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
 )  # files whose tests share one browser, one MPD, one list of draws, one parsed package, ...
 
 

@@ -10,12 +10,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.vm.container import do, install_missing, new_root
+from tests.vm.container import do, files_of_the_network, install_missing, new_root
 from tests.vm.system import System
 
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
 _PACKAGES = "linux-image-amd64,initramfs-tools,udev,iproute2,kmod"
 _DISK_SIZE = "4G"
+_KERNEL = ("vmlinuz", "initrd.img")
 # Only the modules that this computer starts with, before Debian makes the initrd.
 _SMALL_INITRD = """\
 mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"
@@ -55,32 +56,41 @@ def why_not() -> str:
 
 
 def new_system(suite: str, folder: Path, more: str = "") -> Path:
-    """Return a fresh root file system of a Debian with a kernel, of which an emulator can make its disk.
+    """Return a fresh root file system of a Debian with a kernel, for `write_disk`.
 
     It has `more` packages, separated by commas.
     """
     return new_root(suite, folder, f"{_PACKAGES},{more}".rstrip(","), f"--essential-hook={_SMALL_INITRD}")
 
 
+def write_disk(root: Path, folder: Path) -> Path:
+    """Write the disk of an emulator with the files of `root`, and its kernel, to the new `folder`. Return `folder`."""
+    _furnish(root)
+    folder.mkdir()
+    for name in _KERNEL:
+        shutil.copy(next((root / "boot").glob(f"{name}*")), folder / name)
+    do("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(folder / "disk"), _DISK_SIZE)
+    return folder
+
+
 class Emulator(System):
-    """One computer with a disk. Its port 8080 is `port` of this machine, on the loopback interface only."""
+    """One computer with a disk. Its port 8080 is `port` of this machine, on the loopback interface only.
+
+    It reaches package indexes through this machine, with its certificates.
+    """
 
     patience = 900.0  # an emulated processor is slow, and its host may have more to do
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        """Make the disk, in `folder`, of the file system `root`."""
-        folder.mkdir()
+    def __init__(self, original: Path, folder: Path) -> None:
+        """Copy the disk and the kernel in `original`, which `write_disk` wrote, to the new `folder`."""
+        do("cp", "-r", "--sparse=always", str(original), str(folder))
         self._folder = folder
-        self._disk, self._kernel, self._initrd = (folder / name for name in ("disk", "vmlinuz", "initrd.img"))
+        self._disk, self._kernel, self._initrd = (folder / name for name in ("disk", *_KERNEL))
         self._console, self._socket = folder / "console", folder / "shell"
         self.port = _free_port()
         self._qemu: subprocess.Popen[bytes] | None = None
         self._shell: socket.socket | None = None
         self._mark = 0
-        _furnish(root)
-        for there in (self._kernel, self._initrd):
-            shutil.copy(next((root / "boot").glob(f"{there.name}*")), there)
-        do("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(self._disk), _DISK_SIZE)
 
     @property
     def console(self) -> str:
@@ -95,7 +105,7 @@ class Emulator(System):
             [
                 *("qemu-system-x86_64", "-nodefaults", "-display", "none"),
                 *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024", "-rtc", "base=utc"),
-                *("-drive", f"file={self._disk},if=virtio,format=raw,cache=writeback"),
+                *("-drive", f"file={self._disk},if=virtio,format=raw,cache=unsafe"),
                 *("-nic", f"user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:{self.port}-:8080"),
                 *("-chardev", f"socket,id=shell,path={self._socket},server=on,wait=off"),
                 *("-device", "virtio-serial", "-device", "virtserialport,chardev=shell,name=shell"),
@@ -170,7 +180,8 @@ def _furnish(root: Path) -> None:
     (units / "sysinit.target.wants/shell.service").symlink_to("/etc/systemd/system/shell.service")
     (root / "etc/systemd/network/wired.network").write_text(_NETWORK)
     do("systemctl", f"--root={root}", "enable", "systemd-networkd")
-    (root / "etc/resolv.conf").unlink(missing_ok=True)
+    for name in files_of_the_network():
+        do("cp", "-r", "--dereference", "--remove-destination", "--parents", name, str(root))
     (root / "etc/resolv.conf").write_text("nameserver 10.0.2.3\n")
 
 

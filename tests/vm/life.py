@@ -1,7 +1,8 @@
-"""Steps in the life of an appliance: faults, a backup, a restore, a removal. Each prints how long it took."""
+"""Steps in the life of an appliance, from installation to removal. Each prints how long it took."""
 
 import json
 import time
+from pathlib import Path
 
 from tests.vm.releases import timed
 from tests.vm.system import System
@@ -11,6 +12,62 @@ SECRETS = "/etc/pi-appliance/secrets.env"
 STATE = "/var/lib/pi-appliance"
 BACKUP = f"{STATE}/all.tar.gz"
 PASSPHRASE = "four words are enough\n"
+BROKEN = {"daemon": 'raise SystemExit("broken for a test")\n'}  # a release that does not start
+_KERNELS = "from pi_appliance.puzzles.kernels import kernel_states; print({state for _, state in kernel_states()})"
+_NO_STATE = f"find: ‘{STATE}’: No such file or directory"
+
+
+def unpack(system: System, archive: str) -> str:
+    """Unpack the archive of a release, and return its folder."""
+    system.run("tar", "xzf", archive, "-C", "/root")
+    return f"/root/{Path(archive).name.removesuffix('.tar.gz')}"
+
+
+def install(system: System, release: str) -> None:
+    """Install the unpacked `release` as a service."""
+    with timed("install from an archive, until the page answers"):
+        system.run("sh", f"{release}/deploy/install.sh", "--yes")
+        system.wait_for_page()
+
+
+def install_with_wheel(system: System, release: str, *options: str) -> None:
+    """Install the unpacked `release`, which has a wheel and so needs no compiler."""
+    system.run("apt-get", "purge", "-y", "--auto-remove", "gcc")
+    with timed("install from an archive with a wheel, until the page answers"):
+        system.run("sh", f"{release}/deploy/install.sh", "--yes", *options)
+        system.wait_for_page()
+    assert system.run("which", "gcc", check=False)[1] == ""
+    assert system.run("/opt/pi-appliance/current/bin/python", "-c", _KERNELS)[1] == "{'compiled'}"
+
+
+def install_package(system: System, package: str, *options: str) -> None:
+    """Install the Debian package at the path `package`; `options` are those of apt-get."""
+    with timed("install of the package, until the page answers"):
+        system.run("apt-get", "-qq", "install", "-y", *options, package)
+        system.wait_for_page()
+
+
+def version(system: System) -> str:
+    """Return the version that is installed."""
+    return system.run("pi-appliance", "--version")[1].split()[-1]
+
+
+def update(system: System, better: str) -> None:
+    """Update from the archive `better`."""
+    with timed("update from a file"):
+        system.run("pi-appliance", "update", "--yes", better)
+    assert better.endswith(f"-{version(system)}.tar.gz")
+
+
+def fail_to_update(system: System, broken: str) -> None:
+    """Update from an archive with the change `BROKEN`, which goes back by itself."""
+    before = version(system)
+    with timed("update to a release that does not start, and back"):
+        status, said = system.run("pi-appliance", "update", "--yes", broken, check=False)
+    assert status == 1, said
+    assert "broken for a test" in said
+    assert version(system) == before
+    system.wait_for_page()
 
 
 def posts(system: System) -> list[dict[str, object]]:
@@ -75,3 +132,12 @@ def purge_package(system: System) -> None:
         system.run("apt-get", "purge", "-y", "pi-appliance")
     assert system.health() is None
     system.read(YAML)
+
+
+def uninstall(system: System, release: str) -> None:
+    """Remove everything with the script of the unpacked `release`."""
+    with timed("uninstall with --purge"):
+        system.run("sh", f"{release}/deploy/uninstall.sh", "--purge", "--yes")
+    assert system.health() is None
+    places = ("/etc", "/opt", "/usr/local", "/usr/lib/systemd", STATE, "/run")
+    assert system.run("find", *places, "-name", "*pi-appliance*", check=False)[1] in {"", _NO_STATE}

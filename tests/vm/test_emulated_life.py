@@ -6,6 +6,7 @@ Only a kernel of its own keeps limits of memory and processor time, and only a d
 """
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import pytest
 
 from tests.vm import life
 from tests.vm.container import Container
-from tests.vm.emulator import Emulator, new_system, why_not
+from tests.vm.emulator import Emulator, new_system, why_not, write_disk
 from tests.vm.releases import timed, write_release
 
 SUITE = "bookworm"
@@ -63,27 +64,43 @@ jobs:
 """
 
 
-@pytest.fixture
-def emulator(tmp_path: Path) -> Iterator[Emulator]:
-    """Yield an emulated computer that is switched off, with the Debian package of this clone on its disk."""
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a folder with the disk of a computer, on which are archives of releases and a package of Debian."""
     if why := why_not():
         pytest.skip(f"no emulated computer: {why}")
-    source = tmp_path / "source"
+    folder = tmp_path_factory.mktemp("computer")
+    source = folder / "source"
     source.mkdir()
-    write_release(source, "0.1.0")
     # A container is ten times as fast. It also gets the packages of Debian that the package depends on.
-    builder = Container(new_system(SUITE, tmp_path / "root"), source)
+    builder = Container(new_system(SUITE, folder / "root"), source)
     try:
-        with timed("build of the package"):
-            builder.boot()
-            builder.run("tar", "xzf", "/srv/pi-appliance-0.1.0.tar.gz", "-C", "/root")
-            builder.run("sh", "/root/pi-appliance-0.1.0/deploy/deb.sh")
-            builder.run("sh", "-c", f"mv /root/pi-appliance-0.1.0/dist/*.deb {PACKAGE}")
-            builder.shut_down()
+        builder.boot()
+        for version, changed in (("0.1.0", {}), ("0.2.0", {}), ("0.3.0", life.BROKEN)):
+            release = life.unpack(builder, f"/srv/{write_release(source, version, **changed).name}")
+            if version == "0.1.0":
+                with timed("build of the package"):
+                    builder.run("sh", f"{release}/deploy/deb.sh")
+                builder.run("sh", "-c", f"mv {release}/dist/*.deb {PACKAGE}")
+            else:
+                with timed("build of a wheel"):
+                    builder.run("sh", f"{release}/deploy/wheels.sh", "--here")
+            builder.run("tar", "czf", f"{release}.tar.gz", "-C", "/root", Path(release).name)
+            builder.run("rm", "-r", release)
+        builder.run("apt-get", "purge", "-y", "--auto-remove", "gcc")
+        builder.shut_down()
         with timed("build of the disk"):
-            emulator = Emulator(builder.root, tmp_path / "emulator")
+            written = write_disk(builder.root, folder / "disk")
     finally:
         builder.remove()
+    yield written
+    shutil.rmtree(written)
+
+
+@pytest.fixture
+def emulator(disk: Path, tmp_path: Path) -> Iterator[Emulator]:
+    """Yield an emulated computer that is switched off."""
+    emulator = Emulator(disk, tmp_path / "emulator")
     yield emulator
     emulator.remove()
 
@@ -93,7 +110,7 @@ def emulator(tmp_path: Path) -> Iterator[Emulator]:
 def test_the_life_of_an_appliance_on_a_real_kernel(emulator: Emulator) -> None:
     with timed("first boot of Debian"):
         emulator.boot()
-    _install(emulator)
+    _install_package(emulator)
     emulator.write(life.YAML, JOBS)
     emulator.run("systemctl", "reload", "pi-appliance")
     _limits_are_kept(emulator)
@@ -105,14 +122,35 @@ def test_the_life_of_an_appliance_on_a_real_kernel(emulator: Emulator) -> None:
     emulator.run("mv", life.BACKUP, BACKUP)
     life.purge_package(emulator)
     emulator.run("rm", "-r", "/etc/pi-appliance", life.STATE)  # as on a new card
-    _install(emulator)
+    _install_package(emulator)
     life.restore(emulator, BACKUP, before)
 
 
-def _install(emulator: Emulator) -> None:
-    with timed("install of the package, until the page answers"):
-        emulator.run("apt-get", "-qq", "install", "-y", "--no-install-recommends", PACKAGE)
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_an_installation_from_an_archive_and_its_updates_on_a_real_disk(emulator: Emulator) -> None:
+    emulator.boot()
+    release = life.unpack(emulator, "/root/pi-appliance-0.1.0.tar.gz")
+    # Containers have music, too. Here the 187 packages of mpd and espeak-ng would take most of the time.
+    life.install_with_wheel(emulator, release, "--no-music")
+    _lose_power_after(emulator, "an installation")
+    life.update(emulator, "/root/pi-appliance-0.2.0.tar.gz")
+    _lose_power_after(emulator, "an update")
+    assert life.version(emulator) == "0.2.0"
+    life.fail_to_update(emulator, "/root/pi-appliance-0.3.0.tar.gz")
+    life.uninstall(emulator, release)
+
+
+def _lose_power_after(emulator: Emulator, step: str) -> None:
+    """Cut the power at once. Everything that was installed is on the disk, and starts."""
+    emulator.cut_power()
+    with timed(f"cut of power right after {step}, until the page answers"):
+        emulator.boot()
         emulator.wait_for_page()
+
+
+def _install_package(emulator: Emulator) -> None:
+    life.install_package(emulator, PACKAGE, "--no-install-recommends")
 
 
 def _limits_are_kept(emulator: Emulator) -> None:

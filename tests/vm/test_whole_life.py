@@ -17,11 +17,8 @@ from tests.vm import life
 from tests.vm.container import Container, new_root, why_not
 from tests.vm.releases import timed, write_release
 
-BROKEN = {"daemon": 'raise SystemExit("broken for a test")\n'}  # a release that does not start
-_NO_STATE = "find: ‘/var/lib/pi-appliance’: No such file or directory"
 EXPOSURE = 1.5  # of 10, as "systemd-analyze security" counts it
 HANG_LIMIT = 60  # seconds until a daemon that hangs is back
-KERNELS = "from pi_appliance.puzzles.kernels import kernel_states; print({state for _, state in kernel_states()})"
 
 
 @pytest.fixture(params=["bookworm", "trixie"])
@@ -43,32 +40,29 @@ def machines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[C
 @pytest.mark.timeout(3600)  # a few minutes, on a machine that does nothing else
 def test_the_whole_life_of_an_appliance(machines: tuple[Container, Container, Path]) -> None:
     first, second, source = machines
-    for version, changed in (("0.1.0", {}), ("0.2.0", {}), ("0.3.0", BROKEN)):
+    for version, changed in (("0.1.0", {}), ("0.2.0", {}), ("0.3.0", life.BROKEN)):
         write_release(source, version, **changed)
     with timed("first boot of Debian"):
         first.boot()
     _install(first)
     life.kill_and_hang(first, HANG_LIMIT)
     life.break_configuration(first)
-    _update(first, "/srv/pi-appliance-0.2.0.tar.gz")
-    _fail_to_update(first, "/srv/pi-appliance-0.3.0.tar.gz")
+    life.update(first, "/srv/pi-appliance-0.2.0.tar.gz")
+    life.fail_to_update(first, "/srv/pi-appliance-0.3.0.tar.gz")
     before = life.back_up(first)
     (source / "all.tar.gz").write_bytes(Path(f"{first.root}{life.BACKUP}").read_bytes())
     first.shut_down()
     second.boot()
-    _install_package(second)
+    release = _install_package(second)
     life.restore(second, "/srv/all.tar.gz", before)
     life.purge_package(second)
-    _install_with_wheel(second)
-    _purge(second, "/root/pi-appliance-0.2.0")
+    life.install_with_wheel(second, release)  # the build of the package left the wheel there
+    life.uninstall(second, release)
     second.shut_down()
 
 
 def _install(machine: Container) -> None:
-    with timed("install from an archive, until the page answers"):
-        machine.run("tar", "xzf", "/srv/pi-appliance-0.1.0.tar.gz", "-C", "/root")
-        machine.run("sh", "/root/pi-appliance-0.1.0/deploy/install.sh", "--yes")
-        machine.wait_for_page()
+    life.install(machine, life.unpack(machine, "/srv/pi-appliance-0.1.0.tar.gz"))
     assert machine.run("systemctl", "is-active", "pi-appliance", "mpd")[1].split() == ["active", "active"]
     assert machine.run("systemctl", "is-enabled", "pi-appliance", "mpd")[1].split() == ["enabled", "enabled"]
     assert _exposure(machine) <= EXPOSURE
@@ -105,52 +99,11 @@ def _play(machine: Container) -> None:
     assert (player["play"], player["track"]["uri"]) == ("play", "tone.wav"), player
 
 
-def _update(machine: Container, better: str) -> None:
-    """Update from the archive of a release."""
-    with timed("update from a file"):
-        machine.run("pi-appliance", "update", "--yes", better)
-    assert better.endswith(f"-{_version(machine)}.tar.gz")
-
-
-def _fail_to_update(machine: Container, broken: str) -> None:
-    """Update from an archive with the change `BROKEN`, which goes back by itself."""
-    before = _version(machine)
-    with timed("update to a release that does not start, and back"):
-        status, said = machine.run("pi-appliance", "update", "--yes", broken, check=False)
-    assert status == 1, said
-    assert "broken for a test" in said
-    assert _version(machine) == before
-    machine.wait_for_page()
-
-
-def _install_package(machine: Container) -> None:
-    machine.run("tar", "xzf", "/srv/pi-appliance-0.2.0.tar.gz", "-C", "/root")
+def _install_package(machine: Container) -> str:
+    """Build the Debian package and install it. Return the folder of the unpacked release."""
+    release = life.unpack(machine, "/srv/pi-appliance-0.2.0.tar.gz")
     with timed("build of the package"):
-        machine.run("sh", "/root/pi-appliance-0.2.0/deploy/deb.sh")
-    with timed("install of the package, until the page answers"):
-        machine.run("sh", "-c", "apt-get install -y /root/pi-appliance-0.2.0/dist/pi-appliance_*.deb")
-        machine.wait_for_page()
+        machine.run("sh", f"{release}/deploy/deb.sh")
+    life.install_package(machine, machine.run("sh", "-c", f"echo {release}/dist/*.deb")[1])
     assert _exposure(machine) <= EXPOSURE
-
-
-def _install_with_wheel(machine: Container) -> None:
-    """Install from an archive in which the build of the package left a wheel, so that no compiler is needed."""
-    machine.run("apt-get", "purge", "-y", "--auto-remove", "gcc")
-    with timed("install from an archive with a wheel, until the page answers"):
-        machine.run("sh", "/root/pi-appliance-0.2.0/deploy/install.sh", "--yes")
-        machine.wait_for_page()
-    assert machine.run("which", "gcc", check=False)[1] == ""
-    assert machine.run("/opt/pi-appliance/current/bin/python", "-c", KERNELS)[1] == "{'compiled'}"
-
-
-def _purge(machine: Container, release: str) -> None:
-    """Remove everything with the script of the unpacked `release`."""
-    with timed("uninstall with --purge"):
-        machine.run("sh", f"{release}/deploy/uninstall.sh", "--purge", "--yes")
-    assert machine.health() is None
-    places = ("/etc", "/opt", "/usr/local", "/usr/lib/systemd", life.STATE, "/run")
-    assert machine.run("find", *places, "-name", "*pi-appliance*", check=False)[1] in {"", _NO_STATE}
-
-
-def _version(machine: Container) -> str:
-    return machine.run("pi-appliance", "--version")[1].split()[-1]
+    return release

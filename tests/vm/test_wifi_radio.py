@@ -15,7 +15,7 @@ import pytest
 
 from tests.vm import life
 from tests.vm.container import Container, do
-from tests.vm.emulator import Emulator, new_system, why_not
+from tests.vm.emulator import Emulator, new_system, why_not, write_disk
 from tests.vm.radios import PACKAGES, Street
 from tests.vm.releases import timed, write_release
 
@@ -62,7 +62,7 @@ def emulator(tmp_path: Path) -> Iterator[Emulator]:
         policy.unlink()
         do("systemctl", f"--root={root}", "unmask", *_OTHER_NETWORKS)
         (root / "etc/NetworkManager/conf.d/cable.conf").write_text(CABLE)
-        emulator = Emulator(root, tmp_path / "emulator")
+        emulator = Emulator(write_disk(root, tmp_path / "disk"), tmp_path / "emulator")
     finally:
         builder.remove()
     yield emulator
