@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, cast
 
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.json_schema import Instant
@@ -102,18 +102,7 @@ def today_json(found: DailyPuzzle) -> DailyPuzzleJson:
 
 
 def _grid_json(grid: Grid) -> PuzzleGridJson:
-    return {
-        "width": grid.width,
-        "height": grid.height,
-        "block_width": grid.block_width,
-        "block_height": grid.block_height,
-        "symbols": grid.symbols,
-        "clues": grid.clues,
-        "optional": grid.optional,
-        "note": grid.note,
-        "row_totals": list(grid.row_totals),
-        "column_totals": list(grid.column_totals),
-    }
+    return cast(PuzzleGridJson, {name: getattr(grid, name) for name in PuzzleGridJson.__annotations__})
 
 
 def progress_json(found: DailyPuzzle, progress: Progress) -> PuzzleHintJson:

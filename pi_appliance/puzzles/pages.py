@@ -1,7 +1,6 @@
 """The page of the puzzle of the day: to print, and to solve with hints."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -21,28 +20,6 @@ from pi_appliance.web.security import RoleRoute
 _MAX_FIELDS = 700  # a grid of 25 by 25 has 625 cells
 _PAGE = "/puzzles/today"
 _EMPTY = Progress((), 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a grid on the page."""
-
-    number: int
-    name: str  # such as row 1, column 9
-    clue: str
-    symbol: str  # that the person wrote
-    wrong: bool
-    hinted: bool
-    ends_block: bool  # a thick line follows at its right
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a grid on the page."""
-
-    cells: Sequence[Cell]
-    ends_block: bool  # a thick line follows below
-    total: str  # at the right
 
 
 class PuzzlePages:
@@ -89,17 +66,17 @@ class PuzzlePages:
 
     async def _page(self, found: DailyPuzzle, filled: str = "", progress: Progress = _EMPTY) -> Response:
         others = await api.list_daily(self._services.appliance)
-        config, grid = self._services.appliance.config, found.grid
+        config = self._services.appliance.config
         day = found.day.astimezone(config.zone_of(config.jobs[found.job]) if found.job in config.jobs else None)
-        hinted = () if progress.cell is None else (progress.cell,)
         return self._pages.page(
             "puzzles/today.html",
             daily=found,
             address=f"{_PAGE}/{found.puzzle}",
             day=f"{day:%A}, {day.day} {day:%B %Y}",
             others=[(f"{_PAGE}/{each.puzzle}", each.title) for each in others],
-            rows=_make_rows(grid, filled or grid.clues, progress.wrong, hinted) if grid else (),
-            hints=found.hints[: progress.seen] if not grid else (),
+            grid=found.grid,
+            filled=filled or (found.grid.clues if found.grid else ""),
+            hints=found.hints[: progress.seen] if not found.grid else (),
             progress=progress,
         )
 
@@ -108,27 +85,3 @@ def _read_cells(grid: Grid, fields: dict[str, str]) -> str:
     """Return the symbols of a form in reading order; all that is not a symbol is a dot."""
     symbols = [fields.get(f"cell-{number}", "").strip().upper() for number in range(len(grid.clues))]
     return "".join(symbol if symbol and symbol in grid.symbols and len(symbol) == 1 else "." for symbol in symbols)
-
-
-def _make_rows(grid: Grid, filled: str, wrong: Collection[int], hinted: Collection[int]) -> list[Row]:
-    def make_cell(number: int) -> Cell:
-        column = number % grid.width
-        clue = grid.clues[number].replace(".", "")
-        return Cell(
-            number,
-            grid.cell_name(number),
-            clue,
-            "" if clue else filled[number].replace(".", ""),
-            number in wrong,
-            number in hinted,
-            (column + 1) % grid.block_width == 0 and column + 1 < grid.width,
-        )
-
-    return [
-        Row(
-            [make_cell(number) for number in range(row * grid.width, (row + 1) * grid.width)],
-            (row + 1) % grid.block_height == 0 and row + 1 < grid.height,
-            grid.row_totals[row] if grid.row_totals else "",
-        )
-        for row in range(grid.height)
-    ]
