@@ -197,7 +197,7 @@ def check(board: Board, line: Sequence[int | End]) -> Validation:
     """Replay the moves of `line` to the end of the game; their quality does not count."""
     *moves, claim = line or (None,)
     for number, column in enumerate(moves, 1):
-        if winner := next((colour for colour, _ in find_fours(board.rows)), None):
+        for winner, _ in find_fours(board.rows):
             return Validation(f"move {number}: {winner} has won already")
         if type(column) is not int or not 1 <= column <= WIDTH:
             return Validation(f"move {number}: there is no column {column}")

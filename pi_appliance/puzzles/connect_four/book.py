@@ -7,9 +7,10 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from pi_appliance.puzzles import Answer, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
-from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search
+from pi_appliance.puzzles.connect_four.board import SQUARES
+from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search, max_score
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, load_entry, save_entry
 
 CACHE_NAME = "connect-four/book-3"
@@ -21,7 +22,6 @@ _EXTRA_SAVE_INTERVAL = 0.003  # seconds more per position, to spare the SD card
 _CHUNKS_PER_PLY = 10_000  # a chunk has several positions, so that hard ones spread over the cores
 _TIME_TO_SAVE = 2.0  # seconds
 _PROGRESS_INTERVAL = 1_000  # positions
-
 UNKNOWN = -99  # the value of the kernel
 
 Level = Mapping[int, Position]  # the undecided positions of one ply by their keys
@@ -50,9 +50,8 @@ class Book:
     def __str__(self) -> str:
         if not len(self):
             return "none yet"
-        return f"{pluralize(len(self), 'position')}, " + (
-            f"complete up to {pluralize(self.complete, 'disc')}" if self.complete >= 0 else "no ply complete yet"
-        )
+        complete = f"complete up to {pluralize(self.complete, 'disc')}" if self.complete >= 0 else "no ply complete yet"
+        return f"{pluralize(len(self), 'position')}, {complete}"
 
 
 def load_book(cache: Cache, start: Position = EMPTY_POSITION) -> Book:
@@ -103,20 +102,15 @@ class _BookBuilder:
         self._generate_levels(plies)
         level = self.levels[plies]
         missing = [position for key, position in level.items() if key not in self.scores]
-        self.plies = plies
-        self.saved = self.runtime.monotonic()
-        done = len(level) - len(missing)
-        size = 1 + len(level) // _CHUNKS_PER_PLY
-        for scores, tried, seconds in self.runtime.map(
-            _chunk_solver, self.start.discs, self._chunks_in_time(missing, size)
-        ):
+        self.plies, self.saved = plies, self.runtime.monotonic()
+        done, whole = len(level) - len(missing), pluralize(len(level), "position")
+        chunks = self._chunks_in_time(missing, 1 + len(level) // _CHUNKS_PER_PLY)
+        for scores, tried, seconds in self.runtime.map(_chunk_solver, self.start.discs, chunks):
             self.scores |= scores
             self.nodes += tried
             self.longest = max(self.longest, seconds)
             done += len(scores)
-            self.runtime.report_progress(
-                done / len(level), f"ply {plies}: {done:,} of {pluralize(len(level), 'position')}"
-            )
+            self.runtime.report_progress(done / len(level), f"ply {plies}: {done:,} of {whole}")
             if self.runtime.monotonic() - self.saved > _SAVE_INTERVAL + _EXTRA_SAVE_INTERVAL * len(self.scores):
                 self.save()
         if done < len(level):
@@ -152,9 +146,9 @@ class _BookBuilder:
 
     def _worth(self, position: Position, square: int) -> int:
         if position.wins(square):
-            return (43 - position.discs) // 2
+            return max_score(position.discs)
         after = position.play(square)
-        return -self.scores[after.key] if after.discs < 42 else 0
+        return -self.scores[after.key] if after.discs < SQUARES else 0
 
     def save(self) -> None:
         save_book(self.runtime.cache, self.start, self.scores, self.complete, self.plies)
@@ -166,8 +160,7 @@ class _BookBuilder:
 
     def build_result(self) -> Answer[object]:
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
-        facts: dict[str, int | str] = {"positions": len(self.scores), "complete_plies": self.complete}
-        facts |= {"kernel": kernel_mode(kernel)}
+        facts: Details = {"positions": len(self.scores), "complete_plies": self.complete, "kernel": kernel_mode(kernel)}
         table = Table("The opening book", ("Ply", "Undecided positions, without mirror images", "Solved"), rows)
         # Without any work left, the levels were not generated.
         tables = (table,) if len(rows) > self.complete else ()

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
-from pi_appliance.errors import Problem
 from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
@@ -27,7 +27,7 @@ from pi_appliance.puzzles.connect_four.board import (
     implied_turn,
 )
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, board_of
-from pi_appliance.puzzles.rendering import listing_parser, parse_error, raise_problems, svg_document
+from pi_appliance.puzzles.rendering import Problems, listing_parser, parse_error, svg_document
 
 _MARKS = {
     **dict.fromkeys("RrXx\N{LARGE RED CIRCLE}", Colour.RED.mark),
@@ -45,28 +45,28 @@ _Row = tuple[int, str]  # its number in the file
 _Cells = list[tuple[int, str]]  # of a row: the column in the file and the mark of each square
 
 
-def _read_row(row: _Row, file: str, cells: list[_Cells]) -> Iterator[Problem]:
-    """Append the squares of a row to `cells`; yield the first problem."""
+def _read_row(row: _Row, problems: Problems) -> _Cells:
+    """Return the squares of a row, up to its first problem."""
     line, text = row
     squares: _Cells = []
     for at, mark in enumerate(text, 1):
         if mark in _MARKS:
             squares.append((at, _MARKS[mark]))
         elif mark not in _IGNORED:
-            yield Problem(file, line, at, f"{mark!r} is not part of a grid", _CELL if squares else _POSITION_HELP)
-            return
+            problems.add(line, at, f"{mark!r} is not part of a grid", _CELL if squares else _POSITION_HELP)
+            return squares
     if len(squares) != WIDTH:
         at = squares[WIDTH][0] if len(squares) > WIDTH else len(text.rstrip())
-        yield Problem(file, line, at, f"this row has {pluralize(len(squares), 'square')}", f"a row has {WIDTH}")
-    cells.append(squares)
+        problems.add(line, at, f"this row has {pluralize(len(squares), 'square')}", f"a row has {WIDTH}")
+    return squares
 
 
-def _floating_discs(drawn: list[_Row], cells: list[_Cells], file: str) -> Iterator[Problem]:
-    for (line, _), upper, lower in zip(drawn, cells, cells[1:], strict=False):
-        for column, ((at, disc), (_, below)) in enumerate(zip(upper, lower, strict=True)):
+def _find_floating_discs(drawn: list[_Row], cells: list[_Cells], problems: Problems) -> None:
+    for (line, _), (upper, lower) in zip(drawn, pairwise(cells), strict=False):
+        for letter, (at, disc), (_, below) in zip(LETTERS, upper, lower, strict=True):
             if disc != EMPTY and below == EMPTY:
                 hint = "a disc falls down to the lowest empty square of its column"
-                yield Problem(file, line, at, f"this disc of column {LETTERS[column]} has no disc below it", hint)
+                problems.add(line, at, f"this disc of column {letter} has no disc below it", hint)
 
 
 def _find_impossible(rows: Rows) -> tuple[str, str] | None:
@@ -106,9 +106,8 @@ def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
 
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
-_COLOURED_MOVE = re.compile(
-    r"(?![RYXO_]+$)[^\W_]+_[^\W_]{2,}", re.IGNORECASE
-)  # but not a grid row with _ for empty squares
+# But not a row of a grid with _ for empty squares.
+_COLOURED_MOVE = re.compile(r"(?![RYXO_]+$)[^\W_]+_[^\W_]{2,}", re.IGNORECASE)
 _COLOURS = {colour.value.casefold(): colour for colour in Colour}
 _COLUMNS_HELP = f"the columns are 1 to {WIDTH}"
 _MOVE_HELP = "a move is a column and a colour, such as F_Yellow"
@@ -129,39 +128,36 @@ class _Move(NamedTuple):
     at: int
 
 
-class _MoveReader:
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.problems: list[Problem] = []
+class _MoveReader(Problems):
+    """The problems of moves, which it reads and plays."""
 
-    def add_problem(self, line: int, at: int, message: str, hint: str) -> None:
-        self.problems.append(Problem(self.file, line, at, message, hint))
-
-    def read_coloured(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
+    def read_coloured(self, rows: Iterable[_Row]) -> Iterator[_Move]:
         for line, row in rows:
             for word in _WORD.finditer(row):
                 letter, bar, name = word[0].partition("_")
                 at = word.start() + 1
                 colour = _COLOURS.get(name.casefold())
                 if not bar:
-                    self.add_problem(line, at, f"{word[0]!r} is not a move", _MOVE_HELP)
+                    self.add(line, at, f"{word[0]!r} is not a move", _MOVE_HELP)
                 elif len(letter) != 1 or letter.upper() not in LETTERS:
-                    self.add_problem(line, at, f"there is no column {letter!r}", f"the columns are A to {LETTERS[-1]}")
+                    self.add(line, at, f"there is no column {letter!r}", f"the columns are A to {LETTERS[-1]}")
                 elif colour is None:
-                    self.add_problem(
-                        line, at + 2, f"{name!r} is not a colour of this game", "the colours are Red and Yellow"
-                    )
+                    self.add(line, at + 2, f"{name!r} is not a colour of this game", "the colours are Red and Yellow")
                 else:
                     yield _Move(LETTERS.index(letter.upper()) + 1, colour, line, at)
 
-    def read_digits(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
+    def _read_digits(self, rows: Iterable[_Row]) -> Iterator[_Move]:
         for line, row in rows:
             for word in _WORD.finditer(row):
                 for at, mark in enumerate(word[0], word.start() + 1):
                     if mark in "1234567":
                         yield _Move(int(mark), None, line, at)
                     else:
-                        self.add_problem(line, at, f"there is no column {mark!r}", _COLUMNS_HELP)
+                        self.add(line, at, f"there is no column {mark!r}", _COLUMNS_HELP)
+
+    def play_digits(self, rows: Iterable[_Row], first: Colour | None = None) -> Board:
+        """Return the board after the moves that are written as digits of columns."""
+        return self.play_moves(list(self._read_digits(rows)), first)
 
     def play_moves(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
         """Return the board after `moves`; `first` begins unless they have colours."""
@@ -170,21 +166,19 @@ class _MoveReader:
         for move in moves:
             first = first or move.colour or Colour.RED
             if before and move.colour and move.colour is before.colour:
-                self.add_problem(
-                    move.line, move.at, f"{move.colour} moves twice", f"it is the turn of {move.colour.other}"
-                )
+                self.add(move.line, move.at, f"{move.colour} moves twice", f"it is the turn of {move.colour.other}")
             before = move
             if over:
                 board = board_of(position, _turn_after(first, columns))
                 was = f"{board.turn.other} had won with move {len(columns)}: {describe_fours(board)}"
-                self.add_problem(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
+                self.add(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
                 break
             square = position.square(move.column)
             if not square:
                 name = f"column {LETTERS[move.column - 1]} ({move.column})"
-                self.add_problem(move.line, move.at, f"{name} is full", f"a column has room for {HEIGHT} discs")
+                self.add(move.line, move.at, f"{name} is full", f"a column has room for {HEIGHT} discs")
                 continue
-            over = position.wins(square) and not self.problems
+            over = position.wins(square) and not self
             position = position.play(square)
             columns.append(move.column)
         return replace(board_of(position, _turn_after(first or Colour.RED, columns)), moves=tuple(columns))
@@ -207,10 +201,10 @@ def parse(text: str, file: str = "board") -> Board:
     if any(_COLOURED_MOVE.fullmatch(word) for word in words):
         board = reader.play_moves(list(reader.read_coloured(rows)))
     elif all(word.isdecimal() for word in words) or _looks_like_digits(rows):
-        board = replace(reader.play_moves(list(reader.read_digits(rows))), first_known=False)
+        board = replace(reader.play_digits(rows), first_known=False)
     else:
         board = _parse_drawing(rows, reader)
-    raise_problems(reader.problems)
+    reader.raise_any()
     return board
 
 
@@ -222,18 +216,19 @@ def _looks_like_digits(rows: list[_Row]) -> bool:
     return 2 * sum(mark.isdecimal() for mark in marks) > len(marks)
 
 
-def _parse_drawing(rows: list[_Row], reader: "_MoveReader") -> Board:
+def _parse_drawing(rows: list[_Row], reader: _MoveReader) -> Board:
     """Parse the numbered rows of a drawn grid. Raises ConfigError."""
     file = reader.file
     drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
     if not drawn:
         raise parse_error(file, rows[0][0], 1, "there is no position here", _POSITION_HELP)
-    cells: list[_Cells] = []
-    problems = [problem for row in drawn for problem in _read_row(row, file, cells)]
+    cells = [_read_row(row, reader) for row in drawn]
     first = drawn[0][0]
-    if not problems and len(drawn) != HEIGHT:
-        problems.append(Problem(file, first, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
-    raise_problems(problems or _floating_discs(drawn, cells, file))
+    if not reader and len(drawn) != HEIGHT:
+        reader.add(first, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows")
+    if not reader:
+        _find_floating_discs(drawn, cells, reader)
+    reader.raise_any()
     discs = tuple("".join(mark for _, mark in row) for row in cells)
     if message := _find_impossible(discs):
         raise parse_error(file, first, cells[0][0][0], *message)
@@ -246,14 +241,14 @@ def _parse_drawing(rows: list[_Row], reader: "_MoveReader") -> Board:
     return _read_game(board, *moves[0], reader) if moves else board
 
 
-def _read_game(board: Board, line: int, row: re.Match[str], reader: "_MoveReader") -> Board:
+def _read_game(board: Board, line: int, row: re.Match[str], reader: _MoveReader) -> Board:
     """Return the board with the moves of a row, which must lead to it."""
     at = row.start(1)
-    game = reader.play_moves(list(reader.read_digits([(line, " " * at + row[1])])), board.first)
-    if not reader.problems and (game.rows, game.turn) != (board.rows, board.turn):
+    game = reader.play_digits([(line, " " * at + row[1])], board.first)
+    if not reader and (game.rows, game.turn) != (board.rows, board.turn):
         lone = implied_turn(board.rows) is None
         hint = "remove the moves, or draw the grid they lead to" + (" and who is to move then" if lone else "")
-        reader.add_problem(line, at + 1, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", hint)
+        reader.add(line, at + 1, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", hint)
     return game
 
 
@@ -262,33 +257,33 @@ def parse_positions(text: str, file: str = "positions") -> Positions:
 
     `#` begins a comment. Raises ConfigError with the first problem of each line.
     """
-    boards, scores, problems = list[Board](), list[int | None](), list[Problem]()
+    boards, scores, problems = list[Board](), list[int | None](), Problems(file)
     for line, row in enumerate(text.splitlines(), 1):
         words = list(_WORD.finditer(row.partition("#")[0]))
         if not words:
             continue
         reader = _MoveReader(file)
         digits = " " * words[0].start() + words[0][0]
-        boards.append(replace(reader.play_moves(list(reader.read_digits([(line, digits)]))), first_known=False))
+        boards.append(replace(reader.play_digits([(line, digits)]), first_known=False))
         score = words[1] if len(words) > 1 else None
         if score and not _SCORE.fullmatch(score[0]):
             hint = "after the digits of the columns comes its score, such as -3, or nothing"
-            reader.add_problem(line, score.start() + 1, f"{score[0]!r} is not a score", hint)
+            reader.add(line, score.start() + 1, f"{score[0]!r} is not a score", hint)
         elif len(words) > 2:
-            reader.add_problem(line, words[2].start() + 1, "this comes after the score", "write one position a line")
+            reader.add(line, words[2].start() + 1, "this comes after the score", "write one position a line")
         else:
             scores.append(int(score[0]) if score else None)
-        problems += reader.problems[:1]
+        problems += reader[:1]
     if not boards:
-        problems.append(Problem(file, 1, 1, "there is no position here", _POSITIONS_HELP))
-    raise_problems(problems)
+        problems.add(1, 1, "there is no position here", _POSITIONS_HELP)
+    problems.raise_any()
     return Positions(boards, scores)
 
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001
     """Return the column digits and the result, in one row."""
     *columns, end = line
-    return "".join(map(str, columns)) + (" " if columns else "") + str(end)
+    return f"{''.join(map(str, columns))} {end}".lstrip()
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:  # noqa: ARG001
@@ -360,9 +355,7 @@ def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str
 def render_scores(board: Board, scores: Mapping[int, int]) -> str:
     """Draw the position with the score above each column; the best ones stand out."""
     best = max(scores.values())
-    return render_svg(
-        board, names={column: f"{score:+d}*" if score == best else f"{score:+d}" for column, score in scores.items()}
-    )
+    return render_svg(board, names={column: f"{score:+d}{'*' * (score == best)}" for column, score in scores.items()})
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
@@ -395,8 +388,6 @@ def _draw_labels(names: Mapping[int, str] | None) -> Iterator[str]:
 
 
 def _draw_circle(kind: str, square: Square, radius: int) -> str:
-    x, y = (
-        MARGIN + (square.column - 0.5) * SQUARE_SIZE,
-        HEADER_HEIGHT + MARGIN + (HEIGHT - square.row + 0.5) * SQUARE_SIZE,
-    )
+    x = MARGIN + (square.column - 0.5) * SQUARE_SIZE
+    y = HEADER_HEIGHT + MARGIN + (HEIGHT - square.row + 0.5) * SQUARE_SIZE
     return f'<circle class="four-{kind}" cx="{x:g}" cy="{y:g}" r="{radius}"/>'

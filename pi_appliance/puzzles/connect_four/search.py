@@ -10,7 +10,6 @@ from pi_appliance.puzzles.connect_four.board import EMPTY, HEIGHT, SQUARES, WIDT
 from pi_appliance.puzzles.runtime import SearchRuntime
 
 CENTRE_FIRST = (4, 3, 5, 2, 6, 1, 7)  # the centre is in most fours
-_DIRECTIONS = (1, 6, 7, 8)
 
 
 class Position(NamedTuple):
@@ -43,12 +42,7 @@ class Position(NamedTuple):
 
     def wins(self, square: int) -> bool:
         """Return whether a disc of the side to move at `square` makes four in a row."""
-        discs = self.own | square
-        for step in _DIRECTIONS:
-            pairs = discs & (discs >> step)
-            if pairs & (pairs >> 2 * step):
-                return True
-        return False
+        return kernel.has_four(self.own | square)
 
     def play(self, square: int) -> "Position":
         """Return the position after a move, from the view of the opponent."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
-from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
     BOARDS,
@@ -31,7 +31,7 @@ from pi_appliance.puzzles.connect_four.search import (
     square_of,
     table_bytes,
 )
-from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, partial_result
 
 BOUNDS_NAME = "connect-four/bounds"
 _EARLY_DISCS = 14  # up to here, all cores are used
@@ -63,7 +63,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         details={
             "ply": board.discs,
             "to_move": board.turn.value,
-            "result": describe_score(solver.score, board.discs, board.turn),
+            "result": solver.result,
             "score": solver.score,
             "best_columns": " ".join(f"{column} ({LETTERS[column - 1]})" for column in sorted(best)),
             "kernel": kernel_mode(kernel),
@@ -90,23 +90,18 @@ def score_many(positions: Iterable[Board | str], runtime: SearchRuntime = SERIAL
 
 
 def _score_boards(boards: Sequence[Board], runtime: SearchRuntime) -> Iterator[int]:
-    known = {number: _ended_score(board, end) for number, board in enumerate(boards) if (end := game_end(board))}
+    ends = {number: end for number, board in enumerate(boards) if (end := game_end(board))}
+    known = {number: 0 if end is End.DRAW else -max_score(boards[number].discs - 1) for number, end in ends.items()}
     open_positions = [position_of(board) for number, board in enumerate(boards) if number not in known]
     discs = min((position.discs for position in open_positions), default=SQUARES)
     chunks = (open_positions[start : start + _CHUNK_SIZE] for start in range(0, len(open_positions), _CHUNK_SIZE))
     scores = (score for chunk in runtime.map(_chunk_scorer, discs, chunks) for score in chunk)
-    for number in range(len(boards)):
-        try:
-            score = known[number] if number in known else next(scores)
-        except Interrupted as interrupted:
-            interrupted.partial_result = f"{number:,} of {pluralize(len(boards), 'position')} are scored"
-            raise
-        yield score
-        runtime.report_progress((number + 1) / len(boards), f"{number + 1:,} of {pluralize(len(boards), 'position')}")
-
-
-def _ended_score(board: Board, end: End) -> int:
-    return 0 if end is End.DRAW else -max_score(board.discs - 1)
+    done, whole = 0, pluralize(len(boards), "position")
+    with partial_result(lambda: f"{done:,} of {whole} are scored"):
+        for number in range(len(boards)):
+            yield known[number] if number in known else next(scores)
+            done += 1
+            runtime.report_progress(done / len(boards), f"{done:,} of {whole}")
 
 
 def _chunk_scorer(discs: int, runtime: SearchRuntime) -> Callable[[Sequence[Position]], Sequence[int]]:
@@ -135,8 +130,7 @@ def foretell(board: Board | Positions | None, _mode: SolveMode, _runtime: Search
 
 def _ended_result(board: Board, end: End) -> Answer[Solution]:
     winner = "none" if end is End.DRAW else board.turn.other.value
-    facts: dict[str, int | str] = {"ply": board.discs, "result": end.value, "winner": winner}
-    facts |= {"kernel": kernel_mode(kernel)}
+    facts: Details = {"ply": board.discs, "result": end.value, "winner": winner, "kernel": kernel_mode(kernel)}
     if end is not End.DRAW:
         facts |= {"fours": len(list(find_fours(board.rows))), "four": describe_fours(board)}
     return Answer(solutions=iter([(end,)]), count=1, details=facts, pictures={"end": render_svg(board)})
@@ -167,6 +161,11 @@ class Solver:
     def score(self) -> int:
         """The score of the position, after `score_columns`."""
         return self.low
+
+    @property
+    def result(self) -> str:
+        """The score in words."""
+        return describe_score(self.score, self.board.discs, self.board.turn)
 
     @property
     def nodes(self) -> int:
@@ -237,10 +236,9 @@ class Solver:
         return self._score_move(square), self.search.nodes - before
 
     def _describe_bounds(self) -> str:
-        board = self.board
         if self.low == self.high:
-            return f"{describe_score(self.score, board.discs, board.turn)}; the best columns are not known yet"
-        return f"the score of {board.turn}, to move, is from {self.low} to {self.high}"
+            return f"{self.result}; the best columns are not known yet"
+        return f"the score of {self.board.turn}, to move, is from {self.low} to {self.high}"
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
@@ -252,8 +250,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     solver = Solver(board, runtime)
     _, (column, *_) = solver.score_columns()
     square = square_of(solver.position.square(column))
-    result = describe_score(solver.score, board.discs, board.turn)
-    return f"{board.turn} plays column {column}, to {square}: {result}"
+    return f"{board.turn} plays column {column}, to {square}: {solver.result}"
 
 
 MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are too easy
@@ -270,8 +267,7 @@ def generate(
     while True:
         tried += 1
         runtime.report_progress(None, f"random game {tried}")
-        generated = _play_random_game(random, discs, board)
-        if generated is None:
+        if (generated := _play_random_game(random, discs, board)) is None:
             continue
         position = position_of(generated)
         sides = position, Position(position.own ^ position.mask, position.mask)
@@ -280,19 +276,16 @@ def generate(
         solver = Solver(generated, runtime)
         scores, best = solver.score_columns()
         if len(best) == 1 < len(scores):
-            result = describe_score(solver.score, discs, generated.turn)
             name = f"{best[0]} ({LETTERS[best[0] - 1]})"
-            return GeneratedBoard(
-                generated, {"ply": discs, "score": solver.score, "best_column": name, "result": result}
-            )
+            details: Details = {"ply": discs, "score": solver.score, "best_column": name, "result": solver.result}
+            return GeneratedBoard(generated, details)
 
 
 def _play_random_game(random: Random, discs: int, like: Board) -> Board | None:
     board, columns = with_rules(EMPTY_BOARD, {"first": like.first}), list[int]()
     for _ in range(discs):
-        column = random.choice([each for each in range(1, 8) if board.height(each) < 6])
-        board = board.play(column)
-        columns.append(column)
+        columns.append(random.choice([each for each in range(1, 8) if board.height(each) < 6]))
+        board = board.play(columns[-1])
         if game_end(board):
             return None
     return Board(board.rows, board.turn, tuple(columns))

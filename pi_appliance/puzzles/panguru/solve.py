@@ -13,7 +13,7 @@ from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
-from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, walk_levels
+from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, spans, walk_levels
 
 UNREACHABLE = 255  # cost; longer than any solution
 
@@ -36,30 +36,27 @@ def pack_board(board: Board) -> PackedBoard:
     for neighbours in reachable:
         ends.extend(neighbours)
         starts.append(len(ends))
-    colour_numbers = {HOLE: 0, HOME: 0}
-    for colour in sorted(set(board.plates) - {HOME}):
-        colour_numbers[colour] = len(colour_numbers) - 1
-    size = 1 << len(board.plates)
-    places = range(len(board.plates))
+    colours = {colour: number for number, colour in enumerate(sorted(set(board.plates) - {HOME}), 1)}
+    places, size = range(len(board.plates)), 1 << len(board.plates)
     paths = [find_paths(reachable, start) for start in places]
     distances = [[len(path[end]) - 1 if end in path else UNREACHABLE for end in places] for path in paths]
-    costs = array("B", bytes(size * len(colour_numbers)))
-    for colour in set(colour_numbers) - {HOLE, HOME}:
+    costs = array("B", bytes(size * (len(colours) + 2)))
+    for colour, number in colours.items():
         plates = [place for place, plate in enumerate(board.plates) if plate == colour]
         for mask, cost in _pairing_costs(plates, distances).items():
-            costs[colour_numbers[colour] * size + mask] = min(cost, UNREACHABLE)
-    arguments = starts, ends, costs, len(colour_numbers) - 2
+            costs[number * size + mask] = min(cost, UNREACHABLE)
+    arguments = starts, ends, costs, len(colours)
     return PackedBoard(
         kernel.MoveTables(*arguments),
         arguments,
-        _pack_position(board.pebbles, colour_numbers),
-        _pack_position(board.plates, colour_numbers),
+        _pack_position(board.pebbles, colours),
+        _pack_position(board.plates, colours),
         reachable,
     )
 
 
-def _pack_position(colours: str, colour_numbers: dict[str, int]) -> int:
-    return sum(colour_numbers[colour] << 4 * place for place, colour in enumerate(colours))
+def _pack_position(row: str, colours: dict[str, int]) -> int:
+    return sum(colours.get(colour, 0) << 4 * place for place, colour in enumerate(row))
 
 
 def _pairing_costs(plates: Sequence[int], distances: Sequence[Sequence[int]]) -> dict[int, int]:
@@ -175,22 +172,8 @@ def difficulty(board: Board, seeds: Sequence[int], runtime: SearchRuntime = SERI
     return Table(f"Difficulty of {pluralize(len(seeds), 'random board')}", headers, rows)
 
 
-class _RandomBoardRuntime(SearchRuntime):
-    """The runtime of one of many boards: it reports to the whole run, and saves no checkpoints."""
-
-    def __init__(self, runtime: SearchRuntime) -> None:
-        super().__init__()
-        self._runtime = runtime
-
-    def report_progress(self, part: float | None, note: str) -> None:
-        self._runtime.report_progress(part, note)
-
-    def require_memory(self, size: int, purpose: str) -> None:
-        self._runtime.require_memory(size, purpose)
-
-
 def _solve_random(seed: int, board: Board, runtime: SearchRuntime) -> tuple[int, int, int]:
-    search = ShortestPathSearch(shuffle_board(seed, board), _RandomBoardRuntime(runtime))
+    search = ShortestPathSearch(shuffle_board(seed, board), runtime.detach())
     moves = len(search.find_first())
     return seed, moves, search.count_levels()[0][search.packed.start]
 
@@ -238,8 +221,7 @@ class ShortestPathSearch:
 
     def count_levels(self) -> list[_PathCounts]:
         """Return the positions on shortest solutions by depth, with their paths."""
-        levels = [array("Q", [self.packed.start])]
-        counts: list[_PathCounts] = [{self.packed.goal: 1}]
+        levels, counts = [array("Q", [self.packed.start])], [{self.packed.goal: 1}]
         known = f"it takes {pluralize(self.length, 'move')}; the solutions are not counted"
         with self.checkpoint.guard(lambda: ({"bound": self.length}, ()), lambda: known):
             for moves_left in range(self.length - 1, -1, -1):
@@ -255,16 +237,16 @@ class ShortestPathSearch:
 
     def _expand_level(self, level: "array[int]", moves_left: int) -> "array[int]":
         next_level: set[int] = set()
-        for at in range(0, len(level), POSITIONS_PER_CALL):
-            self.tables.expand(level, at, min(at + POSITIONS_PER_CALL, len(level)), moves_left, next_level)
+        for first, last in spans(len(level), POSITIONS_PER_CALL):
+            self.tables.expand(level, first, last, moves_left, next_level)
             note = f"{pluralize(len(next_level), 'position')} on solutions of {self.length} moves"
             self.runtime.report_progress(None, note)
         return array("Q", next_level)
 
     def _count_level(self, level: "array[int]", next_counts: _PathCounts) -> _PathCounts:
         counts: _PathCounts = {}
-        for at in range(0, len(level), POSITIONS_PER_CALL):
-            self.tables.count_paths(level, at, min(at + POSITIONS_PER_CALL, len(level)), next_counts, counts)
+        for first, last in spans(len(level), POSITIONS_PER_CALL):
+            self.tables.count_paths(level, first, last, next_counts, counts)
             self.runtime.report_progress(None, f"counting the solutions of {self.length} moves")
         return counts
 
@@ -280,9 +262,6 @@ class ShortestPathSearch:
 
     def count_first_moves(self, levels: Sequence[_PathCounts]) -> Table:
         """Tabulate the shortest solutions by their first move."""
-        rows = [
-            (start, levels[1][key])
-            for start, key in (self._list_moves(self.packed.start) if self.length else ())
-            if key in levels[1]
-        ]
+        moves = self._list_moves(self.packed.start) if self.length else ()
+        rows = [(start, levels[1][key]) for start, key in moves if key in levels[1]]
         return Table("Optimal lists by the place of the pebble that moves first", ("from", "lists"), rows)

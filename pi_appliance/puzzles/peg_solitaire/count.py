@@ -19,7 +19,16 @@ from pi_appliance.puzzles import kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, find_pagodas, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Hole
-from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, Result, SearchRuntime, Shared, format_bytes
+from pi_appliance.puzzles.runtime import (
+    Buffer,
+    Interrupted,
+    Prepare,
+    Result,
+    SearchRuntime,
+    Shared,
+    format_bytes,
+    spans,
+)
 
 ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
 COPY_SIZE = 16 * ITEM_SIZE  # cells copied in about that time
@@ -33,7 +42,6 @@ POSITION_SHARE = 0.7  # bytes per placement of pegs for a count of all positions
 
 
 Cells: TypeAlias = "array[int]"  # three numbers per class: see `Frontier`
-Span = tuple[int, int]  # the first class and the end of a range
 Row = tuple[int, int, int]  # of a level: classes, positions, ways
 PartResult = tuple[Cells, int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
 
@@ -214,13 +222,6 @@ class Frontier:
 
 def _table_bits(size: int) -> int:
     return max(10, (2 * size).bit_length())
-
-
-def spans(size: int, step: int, report: Callable[[], object] = lambda: None) -> Iterator[Span]:
-    """Yield ranges of `step` up to `size`; report after each."""
-    for first in range(0, size, step):
-        yield first, min(first + step, size)
-        report()
 
 
 def build_table(cells: "array[int]", report: Callable[[], object], bits: int = 0) -> kernel.Table:
@@ -502,7 +503,7 @@ def foretell_memory(field: Bitboard, runtime: SearchRuntime) -> int:
     """Return the bytes that a count takes, by counting its first levels. Raises Interrupted."""
     if field.board.all_positions:
         return round(POSITION_SHARE * count_placements(field))
-    probe = _Probe(field, runtime.without_limits())
+    probe = _Probe(field, runtime.detach(memory_is_limited=False))
     try:
         result = probe.run()
     except (_Foretold, CountLimitReached):

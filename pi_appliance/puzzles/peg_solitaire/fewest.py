@@ -22,9 +22,8 @@ from pi_appliance.puzzles.peg_solitaire.count import (
     PartResult,
     copy_words,
     expand,
-    spans,
 )
-from pi_appliance.puzzles.runtime import Buffer, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Buffer, Interrupted, SearchRuntime, spans
 
 KEY_SIZE = 8  # bytes
 POSITION_SHARE = 0.4  # bytes per placement of pegs, as measured on the full English board

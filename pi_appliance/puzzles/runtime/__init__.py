@@ -165,10 +165,10 @@ class SearchRuntime:
     def require_memory(self, size: int, purpose: str) -> None:
         """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
 
-    def without_limits(self) -> "SearchRuntime":
-        """Return this runtime without its saved tables and checkpoints, and with all memory."""
+    def detach(self, *, memory_is_limited: bool = True) -> "SearchRuntime":
+        """Return this runtime without its saved tables and checkpoints."""
         other = copy(self)
-        other.cache, other.checkpoints, other.memory_is_limited = Cache(), set(), False
+        other.cache, other.checkpoints, other.memory_is_limited = Cache(), set(), memory_is_limited
         return other
 
     def seconds_left(self) -> float | None:
@@ -189,6 +189,13 @@ def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iter
             yield
         else:
             report()
+
+
+def spans(size: int, step: int, report: Callable[[], object] = lambda: None) -> Iterator[tuple[int, int]]:
+    """Yield ranges of `step` up to `size`; report after each."""
+    for first in range(0, size, step):
+        yield first, min(first + step, size)
+        report()
 
 
 def walk_levels(

@@ -19,6 +19,7 @@ from pi_appliance.puzzles.runtime import (
     SearchRuntime,
     find_solutions,
     partial_result,
+    spans,
     walk_levels,
 )
 from pi_appliance.puzzles.solitaire_chess import kernel
@@ -189,9 +190,8 @@ class LevelSearch:
             self.runtime.require_memory(3 * POSITION_BYTES * len(self.level), f"the positions after {number} captures")
         next_level: PathCounts = {}
         keys = list(self.level)
-        for at in range(0, len(keys), self.positions_per_call):
-            last = min(at + self.positions_per_call, len(keys))
-            self.nodes_searched += self.position.tables.expand(keys, at, last, self.level, next_level)
+        for first, last in spans(len(keys), self.positions_per_call):
+            self.nodes_searched += self.position.tables.expand(keys, first, last, self.level, next_level)
             self._report(number, len(next_level))
             if max_positions is not None and self.positions + len(next_level) > max_positions:
                 raise TooManyPositions
@@ -199,9 +199,8 @@ class LevelSearch:
 
     def _count_level(self, keys: list[bytes], next_counts: PathCounts) -> PathCounts:
         counts: PathCounts = {}
-        for at in range(0, len(keys), self.positions_per_call):
-            last = min(at + self.positions_per_call, len(keys))
-            self.position.tables.count_paths(keys, at, last, next_counts, counts)
+        for first, last in spans(len(keys), self.positions_per_call):
+            self.position.tables.count_paths(keys, first, last, next_counts, counts)
             self._report(self.captures, len(counts))
         return counts
 
