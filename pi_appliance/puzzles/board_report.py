@@ -19,6 +19,7 @@ from pi_appliance.puzzles.rendering import (
 )
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
+JSON_FILE = "result.json"
 DEFAULT_MAX_SOLUTIONS = 10_000  # solutions listed; the longest take some 20 MB
 MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON
 PROGRESS_INTERVAL = 50  # solutions

@@ -9,12 +9,14 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.puzzles import Puzzle, Step, pluralize
+from pi_appliance.puzzles.board_report import JSON_FILE
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.storage.model import Picture
 
@@ -54,33 +56,13 @@ class SolvedBoard:
         if self.line is None:
             start = Step("The board", self.puzzle.render_svg(self.board))
             return [start, *(Step("", svg) for svg in self.pictures[:1])]
-        return [step for _, step in zip(range(_MAX_STEPS), self.puzzle.steps(self.board, self.line), strict=False)]
+        return list(islice(self.puzzle.steps(self.board, self.line), _MAX_STEPS))
 
     @property
     def title(self) -> str:
         """The puzzle and the board."""
         name = self.name if len(self.name) <= _MAX_NAME_LENGTH else f"{self.name[:_MAX_NAME_LENGTH]}…"
         return f"{self.puzzle.TITLE}: {name}" if name else self.puzzle.TITLE
-
-
-def draw_result(result: Path) -> Picture | None:
-    """Draw the longest solution of a `result.json`, else the first board; None without both.
-
-    Raises:
-        Refused: Pillow is not installed.
-    """
-    solved = read_result(result)
-    return draw_solution(solved) if solved else None
-
-
-def animate_result(result: Path) -> Picture | None:
-    """Draw the longest solution of a `result.json` as an animated GIF; None without one.
-
-    Raises:
-        Refused: Pillow is not installed.
-    """
-    solved = read_result(result)
-    return animate_solution(solved) if solved and solved.line is not None else None
 
 
 def read_result(result: Path) -> SolvedBoard | None:
@@ -112,10 +94,18 @@ def _format_count(entry: Mapping[str, Any]) -> str:
     return pluralize(entry["count"], "shortest solution" if entry["mode"] == "fewest-moves" else "solution")
 
 
-def draw_solution(solved: SolvedBoard) -> Picture:
-    """Draw a solution as a PNG of 1200 x 675 pixels. Raises Refused if Pillow is missing."""
-    canvas = _load_raster().Canvas(WIDTH, HEIGHT, _PAPER)
-    steps = solved.steps()
+def draw_result(result: Path) -> Picture | None:
+    """Draw the longest solution of the report with the file `result`, else its first board.
+
+    The PNG has 1200 x 675 pixels. Returns None without both.
+
+    Raises:
+        Refused: Pillow is not installed.
+    """
+    solved = read_result(result.with_name(JSON_FILE))
+    if solved is None:
+        return None
+    canvas, steps = _load_raster().Canvas(WIDTH, HEIGHT, _PAPER), solved.steps()
     if getattr(solved.puzzle, "SOLVED_AT_ONCE", False):
         shown = [steps[0], steps[-1]] if len(steps) > 1 else steps
     else:
@@ -125,23 +115,24 @@ def draw_solution(solved: SolvedBoard) -> Picture:
     return Picture(_save(canvas.finish(), "PNG", optimize=True), "image/png", _describe(solved, steps, len(shown)))
 
 
-def animate_solution(solved: SolvedBoard) -> Picture | None:
-    """Draw a solution as a GIF within the limits of frames and bytes; None if it cannot fit.
+def animate_result(result: Path) -> Picture | None:
+    """Draw the longest solution as a GIF within the limits of frames and bytes; None if it cannot.
 
     Raises:
         Refused: Pillow is not installed.
     """
+    solved = read_result(result.with_name(JSON_FILE))
+    if solved is None or solved.line is None:
+        return None
     raster, steps = _load_raster(), solved.steps()
     shown = choose_evenly(steps, MAX_FRAMES)
     while len(shown) > 1:
         # One palette for all frames: then only the squares that change are stored.
         palette = _draw_frame(raster, solved, shown[-1]).quantize(_COLOURS)
-        first, *others = shown
-        frames = (_reduce_colours(_draw_frame(raster, solved, step), palette) for step in others)  # one at a time
+        frames = (_reduce_colours(_draw_frame(raster, solved, step), palette) for step in shown)  # one at a time
         milliseconds = 1_000 if len(shown) <= 40 else 500
-        times = [milliseconds] * len(others) + [4_000]
-        start = _reduce_colours(_draw_frame(raster, solved, first), palette)
-        data = _save(start, "GIF", save_all=True, append_images=frames, duration=times, loop=0)
+        times = [milliseconds] * (len(shown) - 1) + [4_000]
+        data = _save(next(frames), "GIF", save_all=True, append_images=frames, duration=times, loop=0)
         if len(data) <= MAX_ANIMATION_BYTES:
             return Picture(data, "image/gif", _describe(solved, steps, len(shown)))
         shown = choose_evenly(steps, len(shown) // 2)
@@ -171,9 +162,8 @@ def _save(image: "Image", kind: str, **options: object) -> bytes:
 
 
 def _draw_heading(canvas: "Canvas", solved: SolvedBoard, steps: Sequence[Step]) -> None:
-    words = [solved.puzzle.describe(solved.board)]
-    words += [pluralize(len(steps) - 1, "step")] if solved.line is not None and len(steps) > 1 else []
-    words += [solved.count] if solved.count else []
+    length = pluralize(len(steps) - 1, "step") if solved.line is not None and len(steps) > 1 else ""
+    words = filter(None, (solved.puzzle.describe(solved.board), length, solved.count))
     canvas.draw_words((_SIDE_MARGIN, 30), solved.title, 50, _INK)
     _draw_row(canvas, (_SIDE_MARGIN, 94), "  ·  ".join(words), 30, WIDTH - 2 * _SIDE_MARGIN)
 

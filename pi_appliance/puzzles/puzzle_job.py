@@ -24,6 +24,7 @@ from pi_appliance.jobs.context import JobContext
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.board_report import (
     DEFAULT_MAX_SOLUTIONS,
+    JSON_FILE,
     RESOURCE_ERRORS,
     BoardReport,
     answer_to_json,
@@ -35,11 +36,12 @@ from pi_appliance.puzzles.board_report import (
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.puzzles.daily import daily_to_json
 from pi_appliance.puzzles.dry_run import Plan, Task, plan_tasks
+from pi_appliance.puzzles.picture import animate_result, draw_result
 from pi_appliance.puzzles.rendering import format_details, format_elapsed, render_rows
 from pi_appliance.puzzles.result_page import Page
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.puzzles.runtime.local import Estimate, MemoryBudget
-from pi_appliance.storage.model import Picture, Result, read_slot
+from pi_appliance.storage.model import Result, read_slot
 
 
 class PuzzleContext(JobContext):
@@ -111,7 +113,6 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 
 
 RESULT_FILE = "result.txt"
-JSON_FILE = "result.json"
 _MAX_SUMMARIES = 7  # boards in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 
@@ -418,20 +419,7 @@ def _peak_memory() -> int:
 
 
 Context = PuzzleContext
-
-
-def report_picture(result: Path) -> Picture | None:
-    """Draw a solution of the report with the file `result`, for a post; None if it has none."""
-    from pi_appliance.puzzles.picture import draw_result  # noqa: PLC0415 - only posts with a picture need it
-
-    return draw_result(result.with_name(JSON_FILE))
-
-
-def report_animation(result: Path) -> Picture | None:
-    """Draw a solution as `report_picture`, but animated."""
-    from pi_appliance.puzzles.picture import animate_result  # noqa: PLC0415 - only posts with a picture need it
-
-    return animate_result(result.with_name(JSON_FILE))
+report_picture, report_animation = draw_result, animate_result
 
 
 def run_options(_: Options) -> Sequence[str]:

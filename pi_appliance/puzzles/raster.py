@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import mul
 from xml.etree import ElementTree
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
@@ -167,9 +168,7 @@ class _Shape:
         if self._fill:
             self._pen.ellipse((across - length, down - length, across + length, down + length), self._fill)
         if self._stroke and self._dashes:
-            angles = (2 * math.pi * number / _CIRCLE_POINTS for number in range(_CIRCLE_POINTS + 1))
-            points = [(x + radius * math.cos(angle), y + radius * math.sin(angle)) for angle in angles]
-            self._draw_stroke(points)
+            self._draw_stroke([(x + radius, y), *_turn((x, y), radius, 0, 2 * math.pi, _CIRCLE_POINTS)])
         elif self._stroke:
             length += self._width / 2
             box = (across - length, down - length, across + length, down + length)
@@ -291,39 +290,36 @@ def _path_points(kind: str, values: Sequence[float], here: Point) -> list[Point]
     if kind == "A":
         return list(_arc_points(here, values))
     points = _pair(values)
-    if kind in "QT":
-        control, end = points
-        thirds = [((x + 2 * control[0]) / 3, (y + 2 * control[1]) / 3) for x, y in (here, end)]
-        return list(_curve_points([here, *thirds, end]))
-    return list(_curve_points([here, *points])) if kind == "C" else points
+    return list(_curve_points([here, *points])) if kind in "CQT" else points
 
 
 def _curve_points(corners: Sequence[Point]) -> Iterator[Point]:
-    for number in range(1, _CURVE_POINTS + 1):
-        t = number / _CURVE_POINTS
-        weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-        x, y = (sum(w * corner[axis] for w, corner in zip(weights, corners, strict=True)) for axis in (0, 1))
+    """Yield points of a Bézier curve."""
+    last = len(corners) - 1
+    for t in (number / _CURVE_POINTS for number in range(1, _CURVE_POINTS + 1)):
+        weights = [math.comb(last, at) * (1 - t) ** (last - at) * t**at for at in range(last + 1)]
+        x, y = (sum(map(mul, weights, axis)) for axis in zip(*corners, strict=True))
         yield x, y
 
 
 def _arc_points(start: Point, values: Sequence[float]) -> Iterator[Point]:
-    """Yield the points of a part of a circle: `values` are those of the command A."""
+    """Return the points of a part of a circle: `values` are those of the command A."""
     radius, is_large, is_clockwise, end = values[0], bool(values[3]), bool(values[4]), (values[5], values[6])
     length = math.dist(start, end)
     radius = max(radius, length / 2)
     height = math.sqrt(radius * radius - length * length / 4)  # of the centre above the chord
     side = 1 if is_large == is_clockwise else -1
     right, down = (end[0] - start[0]) / length, (end[1] - start[1]) / length
-    centre = (
-        (start[0] + end[0]) / 2 + side * height * down,
-        (start[1] + end[1]) / 2 - side * height * right,
-    )
-    first = math.atan2(start[1] - centre[1], start[0] - centre[0])
-    last = math.atan2(end[1] - centre[1], end[0] - centre[0])
-    turn = (last - first) % (2 * math.pi) if is_clockwise else -((first - last) % (2 * math.pi))
-    for number in range(1, _ARC_POINTS + 1):
-        angle = first + turn * number / _ARC_POINTS
-        yield centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle)
+    centre = (start[0] + end[0]) / 2 + side * height * down, (start[1] + end[1]) / 2 - side * height * right
+    first, last = (math.atan2(y - centre[1], x - centre[0]) for x, y in (start, end))
+    angle = (last - first) % (2 * math.pi) if is_clockwise else -((first - last) % (2 * math.pi))
+    return _turn(centre, radius, first, angle, _ARC_POINTS)
+
+
+def _turn(centre: Point, radius: float, first: float, angle: float, many: int) -> Iterator[Point]:
+    """Yield points of a circle from the direction `first` on, the last one after `angle`."""
+    for direction in (first + angle * number / many for number in range(1, many + 1)):
+        yield centre[0] + radius * math.cos(direction), centre[1] + radius * math.sin(direction)
 
 
 def _cut_dashes(line: Sequence[Point], dashes: Sequence[float]) -> Iterator[list[Point]]:

@@ -10,7 +10,7 @@ from statistics import median
 
 from pi_appliance.puzzles import Answer, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, reachable_places
+from pi_appliance.puzzles.panguru.board import HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, spans, walk_levels

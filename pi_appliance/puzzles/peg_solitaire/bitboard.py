@@ -161,12 +161,14 @@ def to_game(
 ) -> kernel.Game:
     """Return the board for the kernel `way`; images of a position by `turns` count as one."""
     size = len(field.board.holes)
-    width, parts = (
-        (max(1, -(-size // 3)), 3) if size <= 3 * _PART_BITS_OF_THREE else (_PART_BITS, -(-size // _PART_BITS))
-    )
+    width, parts = max(1, -(-size // 3)), 3
+    if width > _PART_BITS_OF_THREE:
+        width, parts = _PART_BITS, -(-size // _PART_BITS)
     fields = list(dict.fromkeys(proof.apply_symmetry(turn) for proof in proofs for turn in turns))
     words = [fields[at : at + 8] for at in range(0, len(fields), 8)]
-    packed_weights = (_pack_weights([proof.weights for proof in word], size) for word in words)
+    weights = ([_pack(proof.weights[hole] for proof in word) & _WORD_MASK for hole in range(size)] for word in words)
+    # Fields of an empty board; unused ones never lose their guard bit.
+    bases = [(_GUARD_BITS - _pack(proof.least for proof in word)) & _WORD_MASK for word in words]
     moves = field.moves
     game: kernel.Game = way.Game(
         [(move.triple, move.pair, move.end) for move in moves],
@@ -174,8 +176,8 @@ def to_game(
         width,
         parts,
         _part_sums(([1 << to for to in turn] for turn in turns), width, parts),
-        _part_sums(packed_weights, width, parts, _base_fields(words)),
-        array("Q", [_move_loss(word, move) for move in moves for word in words]),
+        _part_sums(weights, width, parts, bases),
+        array("Q", [_pack(proof.loss(move) for proof in word) for move in moves for word in words]),
     )
     return game
 
@@ -194,17 +196,9 @@ def _part_sums(values: Iterable[Sequence[int]], width: int, parts: int, bases: I
     return table
 
 
-def _pack_weights(weights: Sequence[Sequence[int]], size: int) -> list[int]:
-    return [sum(each[hole] << 8 * at for at, each in enumerate(weights)) & _WORD_MASK for hole in range(size)]
-
-
-def _base_fields(words: Sequence[Sequence[PagodaFunction]]) -> list[int]:
-    """Return the fields of an empty board. Unused ones never lose their guard bit."""
-    return [(_GUARD_BITS - sum(each.least << 8 * at for at, each in enumerate(word))) & _WORD_MASK for word in words]
-
-
-def _move_loss(word: Sequence[PagodaFunction], move: Move) -> int:
-    return sum(each.loss(move) << 8 * at for at, each in enumerate(word))
+def _pack(numbers: Iterable[int]) -> int:
+    """Return numbers as fields of eight bits, the first one lowest."""
+    return sum(number << 8 * at for at, number in enumerate(numbers))
 
 
 MAX_WORDS = 16  # of eight functions, with their images: more cost more than they save
@@ -223,20 +217,17 @@ def find_pagodas(
     """Return functions that prove positions of random games lost on the way to `targets`."""
     random = Random(1)  # noqa: S311 - the same games each time
     proofs: list[PagodaFunction] = []
-    game = to_game(field, turns)
-    missed = 0
+    game, missed = to_game(field, turns), 0
     for _ in range(MAX_TRIES):
         runtime.report_progress(None, f"{pluralize(len(proofs), 'proof')} that positions are lost")
         if game.words >= MAX_WORDS or missed == MAX_MISSES:
             break
         position = _play_random_game(field, random.choice(begin), game, random)
         proof = _find_separating(field, targets, position, random)
+        missed += 1
         if proof and is_valid_pagoda(proof, field.moves, targets) and _fits_field(proof, field, begin, turns):
             proofs.append(proof)
-            missed = 0
-            game = to_game(field, turns, proofs)
-        else:
-            missed += 1
+            game, missed = to_game(field, turns, proofs), 0
     return tuple(proofs)
 
 
@@ -289,20 +280,12 @@ def _solve_linear_program(columns: Sequence[tuple[Sequence[int], float]], wanted
     hole more or less costs MAX_WEIGHT; the first basis has only such units.
     """
     size, count = len(wanted), len(columns)
-    rows = [
-        [float(column[hole]) for column, _ in columns]
-        + [float(other == hole) for other in range(size)]
-        + [-float(other == hole) for other in range(size)]
-        + [wanted[hole]]
-        for hole in range(size)
-    ]
-    # Reduced profits.
-    gains = (
-        [value + MAX_WEIGHT * sum(column) for column, value in columns]
-        + [0.0] * size
-        + [-2.0 * MAX_WEIGHT] * size
-        + [0.0]
-    )
+    rows = []
+    for hole in range(size):
+        unit = [float(other == hole) for other in range(size)]
+        rows.append([*(float(column[hole]) for column, _ in columns), *unit, *(-each for each in unit), wanted[hole]])
+    gains = [value + MAX_WEIGHT * sum(column) for column, value in columns]  # reduced profits
+    gains += [0.0] * size + [-2.0 * MAX_WEIGHT] * size + [0.0]
     for _ in range(MAX_PIVOTS):
         best = max(range(count + 2 * size), key=gains.__getitem__)
         if gains[best] < EPSILON:

@@ -122,7 +122,7 @@ class Frontier:
 
     def _start_level(self) -> None:
         self.done = self.positions = 0
-        self.after = kernel.Table(_table_bits(self.size))
+        self.after = kernel.Table(table_bits(self.size))
 
     @property
     def size(self) -> int:
@@ -176,7 +176,7 @@ class Frontier:
         def report() -> None:
             self.runtime.report_progress(None, "the symmetries")
 
-        table = kernel.Table(_table_bits(self.size))
+        table = kernel.Table(table_bits(self.size))
         for span in spans(self.size, ITEM_SIZE, report):
             kernel.project(game, self.cells, *span, table)
         self.cells, self.game = compact_table(table, report), game
@@ -220,14 +220,15 @@ class Frontier:
         self.runtime.report_progress(None, "loading the checkpoint")
 
 
-def _table_bits(size: int) -> int:
+def table_bits(size: int) -> int:
+    """Return the bits of a table for `size` classes."""
     return max(10, (2 * size).bit_length())
 
 
 def build_table(cells: "array[int]", report: Callable[[], object], bits: int = 0) -> kernel.Table:
     """Return a hash table of the used `cells`, with 2**bits places (default: room for all)."""
     size = len(cells) // 3
-    table = kernel.Table(bits or _table_bits(size))
+    table = kernel.Table(bits or table_bits(size))
     for span in spans(size, COPY_SIZE, report):
         kernel.merge(cells, *span, table)
     return table

@@ -22,8 +22,9 @@ from pi_appliance.puzzles.peg_solitaire.count import (
     PartResult,
     copy_words,
     expand,
+    table_bits,
 )
-from pi_appliance.puzzles.runtime import Buffer, Interrupted, SearchRuntime, spans
+from pi_appliance.puzzles.runtime import Buffer, Interrupted, SearchRuntime, spans, walk_levels
 
 KEY_SIZE = 8  # bytes
 POSITION_SHARE = 0.4  # bytes per placement of pegs, as measured on the full English board
@@ -60,9 +61,8 @@ class Layers(Frontier):
     def _add_seen(self, keys: "array[int]", report: Callable[[], object]) -> None:
         """Add keys to the set of seen positions."""
         while self.seen.size + len(keys) > self.seen.most:
-            self.seen = build_set(self.seen.cells, self.seen.bits + 1, report)
-        for span in spans(len(keys), COPY_SIZE, report):
-            kernel.add_keys(keys, *span, 1, self.seen)
+            self.seen = add_keys(self.seen.cells, kernel.KeySet(self.seen.bits + 1), report)
+        add_keys(keys, self.seen, report)
 
     _prepare_expansion = staticmethod(_prepare_chains)
 
@@ -86,12 +86,11 @@ class Layers(Frontier):
             self._add_seen(keys, self.report_loading)
 
 
-def build_set(keys: "array[int]", bits: int, report: Callable[[], object]) -> kernel.KeySet:
-    """Return a set of the non-zero `keys`, with 2**bits places."""
-    result = kernel.KeySet(bits)
+def add_keys(keys: "array[int]", to: kernel.KeySet, report: Callable[[], object]) -> kernel.KeySet:
+    """Return a set with the non-zero `keys` too."""
     for span in spans(len(keys), COPY_SIZE, report):
-        kernel.add_keys(keys, *span, 1, result)
-    return result
+        kernel.add_keys(keys, *span, 1, to)
+    return to
 
 
 class MinMoveSearch:
@@ -160,18 +159,8 @@ class MinMoveSearch:
             yield ()
             return
         on = self._classes_to_end()
-        for line in self._follow_layers(self.field.start, on, 1):
-            yield tuple(self.field.jump(move) for move in line)
-
-    def _follow_layers(self, position: int, on: list[set[int]], number: int) -> Iterator[list[Move]]:
-        """Yield the moves from `position` through the classes `on` from layer `number` on."""
-        if number == len(on):
-            yield []
-            return
-        canonical = self.layers.game.canonical
-        for chain, after in self._chains(position):
-            if canonical(after) in on[number]:
-                yield from (chain + rest for rest in self._follow_layers(after, on, number + 1))
+        for chains in walk_levels(self.field.start, on[1:], self._chains, self.layers.game.canonical):
+            yield tuple(self.field.jump(move) for chain in chains for move in chain)
 
     def _chains(self, position: int) -> Iterator[tuple[list[Move], int]]:
         waiting: list[tuple[list[Move], int]] = [([move], position) for move in reversed(self.field.moves)]
@@ -192,7 +181,7 @@ class MinMoveSearch:
         canonical = self.layers.game.canonical
         on = [{key for key, _ in self._final_classes()}]
         for keys in reversed(self.layers.layers[:-1]):
-            seen = build_set(keys, max(10, (2 * len(keys)).bit_length()), report)
+            seen = add_keys(keys, kernel.KeySet(table_bits(len(keys))), report)
             before: set[int] = set()
             for position in on[0]:
                 report()

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
 from operator import not_
 
 from pi_appliance.errors import Problem, Refused
 from pi_appliance.puzzles import Progress, Step, pluralize, rendering
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
-from pi_appliance.puzzles.rendering import SOLUTION_END, parse_error, raise_problems, svg_document
+from pi_appliance.puzzles.rendering import SOLUTION_END, Problems, parse_error, svg_document
 
 HOLE_SIZE = 40  # SVG units
 # Wood, and dark wood in dark mode.
@@ -49,13 +49,12 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump |
     width, height = (max(at) + HOLE_SIZE for at in zip(*middles.values(), strict=True))
     # Squares or discs with a broad round stroke merge into one board.
     parts = ['<g class="peg-wood" stroke-width="24" stroke-linejoin="round">']
+    half = HOLE_SIZE / 2
     for x, y in middles.values():
         if board.triangular:
-            parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{HOLE_SIZE / 2:g}"/>')
+            parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{half:g}"/>')
         else:
-            parts.append(
-                f'<rect x="{x - HOLE_SIZE / 2:g}" y="{y - HOLE_SIZE / 2:g}" width="{HOLE_SIZE}" height="{HOLE_SIZE}"/>'
-            )
+            parts.append(f'<rect x="{x - half:g}" y="{y - half:g}" width="{HOLE_SIZE}" height="{HOLE_SIZE}"/>')
     parts.append("</g>")
     for hole, (x, y) in middles.items():
         parts.append(f'<circle class="peg-hole" cx="{x:g}" cy="{y:g}" r="8"/>')
@@ -105,6 +104,7 @@ NO_HOLE_MARKS = " #"
 TRIANGLE_HEADER = "triangle"
 MAX_SIDE = 15
 MAX_HOLES = 64  # a position is one 64-bit word
+_BAD_MARK = re.compile(f"[^{PEG}{EMPTY_MARKS}{NO_HOLE_MARKS}]")
 _SYNONYMS = str.maketrans("xo●○", "XOXO")  # other common notations
 _SUGGESTIONS = {"0": "O", "*": "X", "_": ".", "-": "."}
 _DRAWING_HELP = "a board is drawn with X for a peg, O or . for an empty hole, a space or # where there is none"
@@ -119,48 +119,44 @@ def parse(text: str, file: str = "board") -> Board:
     if triangular:
         rows[head] = ""
     rows = [row.translate(_SYNONYMS) for row in rows]
-    raise_problems(problem for number, row in enumerate(rows, 1) for problem in _find_bad_mark(row, number, file))
+    problems = Problems(file)
+    for number, row in enumerate(rows, 1):
+        if bad := _BAD_MARK.search(row):
+            what = "a tab" if bad[0] == "\t" else repr(bad[0])
+            right = f"did you mean {_SUGGESTIONS[bad[0]]!r}?" if bad[0] in _SUGGESTIONS else _DRAWING_HELP
+            problems.add(number, bad.start() + 1, f"{what} is not part of a board", right)
+    problems.raise_any()
     drawn = [Hole(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row) if mark not in NO_HOLE_MARKS]
     if not drawn:
         raise parse_error(file, 1, 1, "no board is drawn here", _DRAWING_HELP)
     staggered = triangular and not any(Hole(x + 1, y) in set(drawn) for x, y in drawn)
     places = drawn
     if staggered:
-        raise_problems(_find_misaligned(drawn, file))
+        _check_stagger(drawn, problems)
+        problems.raise_any()
         places = [Hole((at.x + at.y) // 2, at.y) for at in drawn]
     elif not triangular and looks_spaced(drawn) and not any("#" in row for row in rows):
         places = [Hole(at.x // 2, at.y) for at in drawn]
     left, top = min(x for x, _ in places), min(y for _, y in places)
     holes = [Hole(x - left, y - top) for x, y in places]
-    problems = list(_find_excess(drawn, holes, file))
+    _check_size(drawn, holes, problems)
     pegs = frozenset(hole for hole, (x, y) in zip(holes, drawn, strict=True) if rows[y][x] == PEG)
     if not pegs:
-        corner = min(x for x, _ in drawn)
-        problems.append(Problem(file, drawn[0].y + 1, corner + 1, "the board has no peg", "draw pegs as X"))
-    raise_problems(problems)
+        problems.add(drawn[0].y + 1, min(x for x, _ in drawn) + 1, "the board has no peg", "draw pegs as X")
+    problems.raise_any()
     return Board(tuple(holes), pegs, triangular=triangular)
 
 
-def _find_bad_mark(row: str, number: int, file: str) -> list[Problem]:
-    for column, mark in enumerate(row, 1):
-        if mark not in PEG + EMPTY_MARKS + NO_HOLE_MARKS:
-            what = "a tab" if mark == "\t" else repr(mark)
-            right = f"did you mean {_SUGGESTIONS[mark]!r}?" if mark in _SUGGESTIONS else _DRAWING_HELP
-            return [Problem(file, number, column, f"{what} is not part of a board", right)]
-    return []
-
-
-def _find_misaligned(drawn: list[Hole], file: str) -> Iterator[Problem]:
+def _check_stagger(drawn: list[Hole], problems: Problems) -> None:
+    """Add the first mark of each row that is directly below one of another row."""
     side = sum(drawn[0]) % 2
-    wrong_row = -1
-    for x, y in drawn:
-        if (x + y) % 2 != side and y != wrong_row:
-            wrong_row = y
-            yield Problem(file, y + 1, x + 1, "this mark is directly below a mark of another row", _STAGGER_HELP)
+    wrong = {hole.y: hole for hole in reversed(drawn) if sum(hole) % 2 != side}
+    for y, hole in sorted(wrong.items()):
+        problems.add(y + 1, hole.x + 1, "this mark is directly below a mark of another row", _STAGGER_HELP)
 
 
-def _find_excess(drawn: list[Hole], holes: list[Hole], file: str) -> Iterator[Problem]:
-    """Yield the first hole beyond each limit. Both lists are in reading order."""
+def _check_size(drawn: list[Hole], holes: list[Hole], problems: Problems) -> None:
+    """Add the first hole beyond each limit. Both lists are in reading order."""
     right = f"a board has at most {MAX_HOLES} holes, {MAX_SIDE} a row and {MAX_SIDE} rows"
     both = list(zip(drawn, holes, strict=True))
     beyond = {
@@ -170,7 +166,7 @@ def _find_excess(drawn: list[Hole], holes: list[Hole], file: str) -> Iterator[Pr
     }
     for wrong, places in beyond.items():
         if places:
-            yield Problem(file, places[0].y + 1, places[0].x + 1, wrong, right)
+            problems.add(places[0].y + 1, places[0].x + 1, wrong, right)
 
 
 _SHAPE_HELP = "look for a missing or extra line"
@@ -179,12 +175,8 @@ _FOLLOW_HELP = "one peg jumps over one other into an empty hole"
 
 def render_solution(board: Board, line: Solution) -> str:
     """Draw the board after each jump, each followed by a blank line."""
-    drawn: list[str] = []
-    pegs = board.pegs
-    for jump in line:
-        pegs = _apply_jump(pegs, jump)
-        drawn.append(render(board, pegs) + "\n")
-    return "".join(drawn)
+    boards = accumulate(line, _apply_jump, initial=board.pegs)
+    return "".join(render(board, pegs) + "\n" for pegs in islice(boards, 1, None))
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
@@ -258,24 +250,21 @@ def group_moves(line: Solution) -> list[list[Hole]]:
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Parse a solution in notation, legal or not. Raises ConfigError with every problem."""
-    jumps: list[Jump] = []
-    problems: list[Problem] = []
+    jumps, problems = list[Jump](), Problems(file)
     example = board.holes[len(board.holes) // 2]
     hole_help = f"write a hole as x,y, both counted from 0 at the top left, such as {example}"
     for number, row in enumerate(text.splitlines(), 1):
         for word in _WORD.finditer(row):
             at = word.start() + 1
             if not _MOVE.fullmatch(word[0]):
-                problems.append(Problem(file, number, at, f"{word[0]!r} is not a jump", _JUMP_HELP))
+                problems.add(number, at, f"{word[0]!r} is not a jump", _JUMP_HELP)
                 continue
-            holes = [Hole(*map(int, each[0].split(","))) for each in _HOLE.finditer(word[0])]
-            jumps += [Jump(start, end) for start, end in pairwise(holes)]
-            problems += [
-                Problem(file, number, at + each.start(), f"there is no hole at {hole}", hole_help)
-                for each, hole in zip(_HOLE.finditer(word[0]), holes, strict=True)
-                if hole not in board.holes
-            ]
+            holes = {each.start(): Hole(*map(int, each[0].split(","))) for each in _HOLE.finditer(word[0])}
+            jumps += [Jump(start, end) for start, end in pairwise(holes.values())]
+            for start, hole in holes.items():
+                if hole not in board.holes:
+                    problems.add(number, at + start, f"there is no hole at {hole}", hole_help)
     if not jumps and not problems and len(board.pegs) != 1:
-        problems.append(Problem(file, 1, 1, "no jump is written here", _JUMP_HELP))
-    raise_problems(problems)
+        problems.add(1, 1, "no jump is written here", _JUMP_HELP)
+    problems.raise_any()
     return tuple(jumps)

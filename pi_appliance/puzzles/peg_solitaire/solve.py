@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import chain
-from typing import NamedTuple
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
@@ -38,26 +37,21 @@ TICK_MASK = 0xFFF  # mask: positions between two ticks
 BEAM_TICK_MASK = 0x7FF  # the same for beam search
 
 
-class BeamResult(NamedTuple):
-    """The solution that a beam search found, if any, and the number of moves tried."""
-
-    line: BitSolution | None
-    nodes: int
-
-
 def beam_search(
     start: int, moves: Sequence[BitMove], goals: int, weights: Sequence[int], width: int, tick: TickCallback
-) -> BeamResult:
-    """Search for one solution with the `width` lightest positions (by `weights`) of each level."""
-    steps = [
-        (triple, pair, total_weight(triple ^ pair, weights) - total_weight(pair, weights)) for triple, pair in moves
-    ]
+) -> tuple[BitSolution | None, int]:
+    """Search for one solution with the `width` lightest positions (by `weights`) of each level.
+
+    Return the solution, if any, and the number of moves tried.
+    """
+    changes = (total_weight(triple ^ pair, weights) - total_weight(pair, weights) for triple, pair in moves)
+    steps = [(*move, change) for move, change in zip(moves, changes, strict=True)]
     level, tried = {start: 0}, 0
     levels: list[array[int]] = []
     while level:
         end = next((position for position in level if position & goals and not position & (position - 1)), None)
         if end is not None:
-            return BeamResult(_trace_back(end, levels, moves), tried)
+            return _trace_back(end, levels, moves), tried
         levels.append(array("Q", level))
         after: dict[int, int] = {}
         for number, (position, weight) in enumerate(level.items(), 1):
@@ -69,7 +63,7 @@ def beam_search(
                     tried += 1
         tick(tried)
         level = after if len(after) <= width else dict(nsmallest(width, after.items(), key=lambda item: item[1]))
-    return BeamResult(None, tried)
+    return None, tried
 
 
 def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[BitMove]) -> BitSolution:
@@ -77,13 +71,9 @@ def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[
     for level in reversed(levels):
         before = set(level)
         # Undoing a move needs a peg at its end and none in its pair.
-        move = next(
-            (triple, pair)
-            for triple, pair in moves
-            if position & triple == triple ^ pair and position ^ triple in before
-        )
-        position ^= move[0]
-        line.append(move)
+        undone = (move for move in moves if position & move[0] == move[0] ^ move[1] and position ^ move[0] in before)
+        line.append(next(undone))
+        position ^= line[-1][0]
     return tuple(reversed(line))
 
 
@@ -293,26 +283,9 @@ class _SolutionSearch:
             search = self._depth_first(None)
             lines = search.solutions(self.field.start, self._beam_search())
             first = next(lines, None)
-        return self._make_answer(search, first, lines)
-
-    def _beam_search(self) -> BitSolution:
-        weights = _hole_weights(self.board)
-        for width in BEAM_WIDTHS:
-            result = beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
-            self.spent += result.nodes
-            if result.line:
-                return result.line
-        return ()
-
-    def _depth_first(self, dead_end_limit: int | None) -> DepthFirstSearch:
-        return DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
-
-    def _make_answer(
-        self, search: DepthFirstSearch, first: BitSolution | None, others: Iterator[BitSolution]
-    ) -> Answer[Solution]:
         spent = self.spent
         answer: Answer[Solution] = Answer(
-            solutions=(tuple(self.moves[move] for move in line) for line in chain([first or ()], others)),
+            solutions=(tuple(self.moves[move] for move in line) for line in chain([first or ()], lines)),
             nodes_searched=lambda: spent + search.nodes,
             details=_DETAILS,
         )
@@ -321,6 +294,18 @@ class _SolutionSearch:
         where = f" at {self.board.goal}" if self.board.goal else ""
         reason = f"all positions were searched: none has a single peg{where}"
         return replace(answer, solutions=iter(()), count=0, proof=Proof.EXHAUSTION, reason=reason)
+
+    def _beam_search(self) -> BitSolution:
+        moves, weights = list(self.moves), _hole_weights(self.board)
+        for width in BEAM_WIDTHS:
+            line, tried = beam_search(self.field.start, moves, self.field.goals, weights, width, self._tick)
+            self.spent += tried
+            if line:
+                return line
+        return ()
+
+    def _depth_first(self, dead_end_limit: int | None) -> DepthFirstSearch:
+        return DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
 
     def _tick(self, tried: int) -> None:
         self.runtime.report_progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")

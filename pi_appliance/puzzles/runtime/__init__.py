@@ -199,15 +199,21 @@ def spans(size: int, step: int, report: Callable[[], object] = lambda: None) -> 
 
 
 def walk_levels(
-    key: Key, levels: Sequence[Container[Key]], list_moves: Callable[[Key], Iterable[tuple[Move, Key]]]
+    key: Key,
+    levels: Sequence[Container[Key]],
+    list_moves: Callable[[Key], Iterable[tuple[Move, Key]]],
+    class_of: Callable[[Key], Key] = lambda key: key,
 ) -> Iterator[tuple[Move, ...]]:
-    """Yield the moves of every path from a position `key` through the levels below it."""
+    """Yield the moves of every path from a position `key` through the levels below it.
+
+    A level has the classes of its positions.
+    """
     if not levels:
         yield ()
         return
     for move, child in list_moves(key):
-        if child in levels[0]:
-            for rest in walk_levels(child, levels[1:], list_moves):
+        if class_of(child) in levels[0]:
+            for rest in walk_levels(child, levels[1:], list_moves, class_of):
                 yield (move, *rest)
 
 
