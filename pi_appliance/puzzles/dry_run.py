@@ -1,7 +1,7 @@
 """The plan of a run that `--dry-run` shows: what it searches, its memory and its writes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
@@ -23,52 +23,27 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The parts of a run by name, and their footprints."""
+    """The parts of a run in words, by name, and what they take from the machine."""
 
-    work: Mapping[str, str]  # in words
-    footprints: Sequence[Footprint]
+    work: Mapping[str, str]
     cores: int
-    checkpoint_writes: float  # bytes
+    memory: int  # bytes at the peak, of all processes together
+    memory_may_grow: bool
+    checkpoints: int  # bytes at most
+    tables: int  # bytes that are saved; the boards of a puzzle share theirs
     seconds: float | None  # until the deadline
     folders: Mapping[str, str]
     refused: str = ""  # why there is not enough memory
 
-    @property
-    def is_parallel(self) -> bool:
-        """Whether a part of the run uses all cores."""
-        return any(each.is_parallel for each in self.footprints)
-
-    @property
-    def memory(self) -> int:
-        """The bytes at the peak, of all processes together."""
-        workers = WORKER_MEMORY * self.cores if self.cores > 1 else 0
-        sizes = (each.memory + workers * each.is_parallel for each in self.footprints)
-        return PROCESS_MEMORY + max(sizes, default=0)
-
-    @property
-    def tables(self) -> int:
-        """The bytes of tables that are saved; the boards of a puzzle share theirs."""
-        sizes: dict[str, int] = {}
-        for footprint in self.footprints:
-            sizes |= footprint.tables
-        return sum(sizes.values())
-
-    @property
-    def checkpoints(self) -> int:
-        """The bytes of checkpoints at most."""
-        return int(self.checkpoint_writes) if any(each.saves for each in self.footprints) else 0
-
     def rows(self) -> dict[str, str]:
         """Return the plan for a person."""
-        is_open = any(each.is_open for each in self.footprints)
-        more = "; more is asked for as the search grows, and refused if there is none" if is_open else ""
-        checkpoints = f"{format_bytes(self.checkpoints)} of checkpoints" if self.checkpoints else ""
-        tables = f"{format_bytes(self.tables)} of tables" if self.tables else ""
-        writes = " and ".join(filter(None, (checkpoints, tables)))
+        more = "; more is asked for as the search grows, and refused if there is none" if self.memory_may_grow else ""
+        sizes = {"checkpoints": self.checkpoints, "tables": self.tables}
+        writes = " and ".join(f"{format_bytes(size)} of {name}" for name, size in sizes.items() if size)
         besides = ", besides the reports" if "Reports" in self.folders else ""
         return {
             **self.work,
-            "Cores": str(self.cores if self.is_parallel else 1),
+            "Cores": str(self.cores),
             "Memory": f"about {format_bytes(self.memory)} in all processes{more}",
             "Writes": f"at most {writes}{besides}" if writes else f"no checkpoints or tables{besides}",
             "Time limit": "none" if self.seconds is None else format_seconds(round(self.seconds)),
@@ -78,17 +53,7 @@ class Plan:
 
     def to_json(self) -> dict[str, object]:
         """Return the plan for a program, in bytes and seconds."""
-        return {
-            "work": dict(self.work),
-            "cores": self.cores if self.is_parallel else 1,
-            "memory": self.memory,
-            "memory_may_grow": any(each.is_open for each in self.footprints),
-            "checkpoints": self.checkpoints,
-            "tables": self.tables,
-            "seconds": self.seconds,
-            "folders": dict(self.folders),
-            "refused": self.refused,
-        }
+        return asdict(self)
 
 
 def plan_tasks(
@@ -105,11 +70,16 @@ def plan_tasks(
         runtime.report_progress(None, f"{name}: foretelling the memory")
         work[name] = "tables of the puzzle" if board is None else f"{mode}, {puzzle.describe(board)}"
         footprints.append(puzzle.foretell(board, mode, runtime))
+    workers = WORKER_MEMORY * runtime.cores if runtime.cores > 1 else 0
+    peaks = (each.memory + workers * each.is_parallel for each in footprints)
+    tables = {name: size for each in footprints for name, size in each.tables.items()}
     plan = Plan(
         work=work,
-        footprints=footprints,
-        cores=runtime.cores,
-        checkpoint_writes=runtime.checkpoint_writes,
+        cores=runtime.cores if any(each.is_parallel for each in footprints) else 1,
+        memory=PROCESS_MEMORY + max(peaks, default=0),
+        memory_may_grow=any(each.is_open for each in footprints),
+        checkpoints=int(runtime.checkpoint_writes) if any(each.saves for each in footprints) else 0,
+        tables=sum(tables.values()),
         seconds=seconds,
         folders=folders,
     )

@@ -58,10 +58,9 @@ class Board:
 
 def triangle_rows(places: int) -> list[range]:
     """Return the places of each row of a triangle."""
-    rows: list[range] = []
-    while not rows or rows[-1].stop < places:
-        first = rows[-1].stop if rows else 0
-        rows.append(range(first, first + len(rows) + 1))
+    rows = [range(1)]
+    while rows[-1].stop < places:
+        rows.append(range(rows[-1].stop, rows[-1].stop + len(rows) + 1))
     return rows
 
 

@@ -57,8 +57,7 @@ def parse(text: str, file: str = "board") -> Board:
 
 def _split_sections(text: str) -> dict[str, list[tuple[int, int, str]]]:
     """Return rows as (line, column, text) by their header; "" stands for none."""
-    sections: dict[str, list[tuple[int, int, str]]] = {}
-    header = ""
+    sections, header = dict[str, list[tuple[int, int, str]]](), ""
     for number, row in enumerate(text.splitlines(), 1):
         match = _HEADER.match(row)
         start = match.end() if match else 0
@@ -92,22 +91,22 @@ def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple
     if "plates" in sections or "pebbles" in sections:
         halves = [[mark for row in sections.get(name, []) for mark in row] for name in ("plates", "pebbles")]
         if rows:
-            first = rows[0][0]
             hint = "write it after plates: or pebbles:"
-            raise parse_error(file, *first.place, "this precedes the first header", hint)
+            raise parse_error(file, *rows[0][0].place, "this precedes the first header", hint)
     else:
         halves = _split_rows(rows, file)
     for name, half, other in zip(("plates", "pebbles"), halves, halves[::-1], strict=True):
         if not half and len(other) in TRIANGLE_SIZES:
             raise _missing_half(name, other[-1], f"write {name}: and {len(other)} letters below", file)
         if len(half) not in TRIANGLE_SIZES:
-            at = half[-1] if half else _Mark("", 1, 1)
+            place = half[-1].place if half else (1, 1)
             hint = "a triangle of 2 to 5 rows has 3, 6, 10 or 15"
-            raise parse_error(file, *at.place, f"{len(half)} places for {name}", hint)
-    if len(halves[0]) != len(halves[1]):
-        at, message = halves[1][-1], f"{len(halves[0])} plates, but {len(halves[1])} places for pebbles"
-        raise parse_error(file, *at.place, message, "each plate has a pebble, one has the hole -")
-    return halves[0], halves[1]
+            raise parse_error(file, *place, f"{len(half)} places for {name}", hint)
+    plates, pebbles = halves
+    if len(plates) != len(pebbles):
+        message = f"{len(plates)} plates, but {len(pebbles)} places for pebbles"
+        raise parse_error(file, *pebbles[-1].place, message, "each plate has a pebble, one has the hole -")
+    return plates, pebbles
 
 
 def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
@@ -117,8 +116,7 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     gaps = [at for at in range(1, lengths[0]) if rows[0][at].column > rows[0][at - 1].column + 1]
     if len(rows) == len(gaps) == 1:  # in one row
         return [rows[0][: gaps[0]], rows[0][gaps[0] :]]
-    steps = list(range(1, len(rows) + 1))
-    count = sum(lengths)
+    count, steps = sum(lengths), list(range(1, len(rows) + 1))
     is_one_row = len(rows) == 1 and (count % 2 == 1 or count // 2 not in TRIANGLE_SIZES)
     if count in TRIANGLE_SIZES and (is_one_row or (len(rows) > 1 and lengths == steps)):
         name = "plates" if any(mark.text == HOLE for row in rows for mark in row) else "pebbles"
@@ -144,17 +142,16 @@ def _missing_half(name: str, last: _Mark, hint: str, file: str) -> ConfigError:
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
     problems = Problems(file)
     homes = [mark for mark in plates if mark.text in {HOME, HOLE}]
-    holes = [mark for mark in pebbles if mark.text == HOLE]
     if len(homes) != 1:
         hint = "exactly one plate is W, where the hole must end"
         problems.add(*(homes or plates)[-1].place, pluralize(len(homes), "plate") + " W", hint)
+    holes = [mark for mark in pebbles if mark.text == HOLE]
     if len(holes) != 1:
         hint = "one place has the hole - instead of a pebble"
         problems.add(*(holes or pebbles)[-1].place, pluralize(len(holes), "hole"), hint)
-    for mark in pebbles:
-        if mark.text == HOME:
-            hint = "W is the plate where the hole must end; no pebble has that colour"
-            problems.add(*mark.place, "a pebble is called W", hint)
+    for mark in (mark for mark in pebbles if mark.text == HOME):
+        hint = "W is the plate where the hole must end; no pebble has that colour"
+        problems.add(*mark.place, "a pebble is called W", hint)
     for colour in sorted({mark.text for mark in plates + pebbles} - {HOME, HOLE}):
         on, off = ([mark for mark in half if mark.text == colour] for half in (pebbles, plates))
         if len(on) != len(off):
@@ -270,7 +267,7 @@ def _draw_board(board: Board, pebbles: str, move: tuple[int, int] | None = None)
     ]
     matching = sum(plate == pebble for plate, pebble in zip(board.plates, pebbles, strict=True))
     title = f"Panguru: {matching} of {len(pebbles) - 1} pebbles on plates of their colour"
-    corners = " ".join(f"{x},{y}" for x, y in ((width // 2, 42), (44, height - 40), (width - 44, height - 40)))
+    corners = f"{width // 2},42 44,{height - 40} {width - 44},{height - 40}"
     # The wooden board: a small triangle with a wide round stroke.
     parts = [f'<polygon class="pan-wood" points="{corners}" stroke-width="82" stroke-linejoin="round"/>']
     for one, other in (pair for line in board.move_lines for pair in pairwise(line)):

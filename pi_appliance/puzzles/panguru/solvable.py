@@ -6,7 +6,7 @@ bipartite, or rotations if it is a cycle (Wilson, 1974). Up to seven places are 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard
@@ -80,8 +80,7 @@ def _find_blocks(reachable: Sequence[Sequence[int]], root: int) -> list[tuple[in
 
 def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int], edges: _Edges) -> str:
     """Return why the pebbles on `inner` cannot reach their plates, with the hole at `root`."""
-    places = sorted(inner)
-    current, goal = [pebbles[place] for place in places], [board.plates[place] for place in places]
+    current, goal = ([colours[place] for place in sorted(inner)] for colours in (pebbles, board.plates))
     where = f"the places {', '.join(map(str, sorted(inner | {root})))}"
     if sorted(current) != sorted(goal):
         return f"no pebble can leave {where} permanently, and the colours there do not match"
@@ -99,37 +98,31 @@ def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int
         cycle = [root]
         while unvisited := [place for place in neighbours[cycle[-1]] if place not in cycle]:
             cycle.append(unvisited[0])
-        current, goal = [pebbles[place] for place in cycle[1:]], [board.plates[place] for place in cycle[1:]]
+        current, goal = ([colours[place] for place in cycle[1:]] for colours in (pebbles, board.plates))
         matches = any(current[at:] + current[:at] == goal for at in range(len(goal)))
         return "" if matches else f"on the cycle of {where} the pebbles keep their order"
     paths = find_paths(neighbours, root)
     is_bipartite = all((len(paths[one]) + len(paths[other])) % 2 for one, other in edges)
-    if is_bipartite and _is_odd([goal.index(pebble) for pebble in current]):
+    order = [goal.index(pebble) for pebble in current]
+    if is_bipartite and sum(one > other for one, other in combinations(order, 2)) % 2:
         return f"on {where} the hole returns only after an even number of moves, and an odd one is needed"
     return ""
 
 
 def _search_block(pebbles: Sequence[str], plates: str, root: int, inner: set[int], edges: _Edges) -> bool:
-    goal = "".join(HOLE if place == root else plates[place] if place in inner else "" for place in range(len(plates)))
     places = sorted(inner | {root})
-    start = "".join(HOLE if place == root else pebbles[place] for place in places)
-    index = {place: number for number, place in enumerate(places)}
-    pairs = [(index[one], index[other]) for one, other in edges]
+    start, goal = ("".join(HOLE if at == root else row[at] for at in places) for row in (pebbles, plates))
+    pairs = [(places.index(one), places.index(other)) for one, other in edges]
     visited, queue = {start}, [start]
     for position in queue:
         for one, other in pairs:
             if HOLE in (position[one], position[other]):
                 moved = list(position)
                 moved[one], moved[other] = moved[other], moved[one]
-                key = "".join(moved)
-                if key not in visited:
+                if (key := "".join(moved)) not in visited:
                     visited.add(key)
                     queue.append(key)
     return goal in visited
-
-
-def _is_odd(order: Sequence[int]) -> bool:
-    return sum(a > b for at, a in enumerate(order) for b in order[at + 1 :]) % 2 == 1
 
 
 RANDOM_MOVES = 1_000  # far more than any board needs

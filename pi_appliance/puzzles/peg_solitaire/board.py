@@ -145,11 +145,10 @@ def check(board: Board, line: Sequence[Jump]) -> Validation:
 
 
 def _apply_jump(filled: dict[Hole, bool], start: Hole, end: Hole, *, triangular: bool) -> str:
-    way = (end.x - start.x, end.y - start.y)
-    if triangular and way not in {(2, 0), (-2, 0), (0, 2), (0, -2), (2, 2), (-2, -2)}:
-        return "a jump goes two holes along a line of the triangles"
-    if not triangular and way not in {(2, 0), (-2, 0), (0, 2), (0, -2)}:
-        return "a jump goes two holes to the right, left, down or up"
+    ways = {(2 * right, 2 * down) for right, down in (TRIANGLE if triangular else SQUARE)}
+    if (end.x - start.x, end.y - start.y) not in ways:
+        lines = "along a line of the triangles" if triangular else "to the right, left, down or up"
+        return f"a jump goes two holes {lines}"
     over = Hole((start.x + end.x) // 2, (start.y + end.y) // 2)
     for hole, wanted in ((start, True), (over, True), (end, False)):
         if hole not in filled:

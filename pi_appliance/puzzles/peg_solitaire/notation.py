@@ -1,5 +1,6 @@
 """Parse, write and draw boards, solutions and listings of peg solitaire."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -45,7 +46,9 @@ def _columns(board: Board) -> dict[Hole, int]:
 def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump | None = None) -> str:
     """Draw the board with its own pegs or with `pegs`, just after `jump`."""
     pegs = board.pegs if pegs is None else pegs
-    middles = _hole_centres(board)
+    # Rows of a triangular grid are sqrt(3/4) apart.
+    across, down = (HOLE_SIZE / 2, HOLE_SIZE * 0.866) if board.triangular else (HOLE_SIZE, HOLE_SIZE)
+    middles = {hole: (x * across + HOLE_SIZE, hole.y * down + HOLE_SIZE) for hole, x in _columns(board).items()}
     width, height = (max(at) + HOLE_SIZE for at in zip(*middles.values(), strict=True))
     # Squares or discs with a broad round stroke merge into one board.
     parts = ['<g class="peg-wood" stroke-width="24" stroke-linejoin="round">']
@@ -70,9 +73,7 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump |
 
 def _draw_jump(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
     (x, y), (u, v) = start, end
-    right, down = (u - x) / 2, (v - y) / 2
-    length = (right * right + down * down) ** 0.5
-    right, down = right / length, down / length
+    right, down = (u - x) / math.dist(start, end), (v - y) / math.dist(start, end)
     tip, back = (u - 15 * right, v - 15 * down), (u - 28 * right, v - 28 * down)
     corners = (tip, (back[0] - 8 * down, back[1] + 8 * right), (back[0] + 8 * down, back[1] - 8 * right))
     return [
@@ -90,12 +91,6 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
     for number, jump in enumerate(line, 1):
         pegs = _apply_jump(pegs, jump)
         yield Step(f"Jump {number} of {len(line)}: {jump}", render_svg(board, pegs, jump))
-
-
-def _hole_centres(board: Board) -> dict[Hole, tuple[float, float]]:
-    # Rows of a triangular grid are sqrt(3/4) apart.
-    width, height = (HOLE_SIZE / 2, HOLE_SIZE * 0.866) if board.triangular else (HOLE_SIZE, HOLE_SIZE)
-    return {hole: (x * width + HOLE_SIZE, hole.y * height + HOLE_SIZE) for hole, x in _columns(board).items()}
 
 
 PEG = "X"
