@@ -82,7 +82,7 @@ def check_board(found: DailyPuzzle, filled: str) -> Progress:
     """Return how far a person has come, in words. Raises Refused."""
     if found.grid is None:
         raise Refused(f"{found.title} is not solved on the page; it has hints")
-    return daily.describe_progress(found.grid, daily.check_progress(found.grid, filled))
+    return daily.check_progress(found.grid, filled)
 
 
 def today_json(found: DailyPuzzle) -> DailyPuzzleJson:

@@ -103,16 +103,13 @@ class BoardReport:
             "Generator": "; ".join(f"{name.replace('-', ' ')} {format_value(value)}" for name, value in facts),
             "Board": self.puzzle.describe(self.board),
         }
+        details = ""
         if self.answer:
             start["Solutions"] = self._format_count(self.answer)
             start["Solutions listed"] = f"{self.listed:,}"
             start[f"{self.puzzle.NODE_UNIT.capitalize()} tried"] = f"{self.answer.nodes_searched():,}"
-        end = {
-            "So far": self.partial_result,
-            "Refused": str(self.refused or ""),
-            "Time": format_elapsed(self.seconds),
-        }
-        details = render_details(self.answer) if self.answer else ""
+            details = render_details(self.answer)
+        end = {"So far": self.partial_result, "Refused": str(self.refused or ""), "Time": format_elapsed(self.seconds)}
         start, end = ({name: value for name, value in rows.items() if value} for rows in (start, end))
         return f"{render_rows(start)}{details}{render_rows(end)}\n"
 
@@ -125,13 +122,10 @@ class BoardReport:
 
     def generator_facts(self) -> dict[str, int | float | str]:
         """Return the details of the generation that the result does not repeat."""
-        known_details = self.answer.details if self.answer else {}
+        known = self.answer.details if self.answer else {}
         solutions = {self.puzzle.notate(self.board, line) for line in self.solutions if self.generator_details}
-        return {
-            name: value
-            for name, value in self.generator_details.items()
-            if known_details.get(name) != value and value not in solutions
-        }
+        facts = self.generator_details.items()
+        return {name: value for name, value in facts if known.get(name) != value and value not in solutions}
 
     def summarize(self) -> str:
         """Return the result in a sentence."""
@@ -139,13 +133,10 @@ class BoardReport:
             return str(self.refused or f"Not answered yet: {self.partial_result or 'it was not reached'}.")
         if self.answer.proof:
             return f"No solution, proven by {self.answer.proof}: {self.answer.reason}."
-        if self.answer.count is None:
-            result = "Solved; the solutions were not counted"
-        else:
-            noun = "shortest solution" if self.mode is SolveMode.FEWEST else "solution"
-            result = pluralize(self.answer.count, noun)
-        end = self.partial_result or str(self.refused or "")
-        return f"{result}; {end}." if end else f"{result}."
+        noun = "shortest solution" if self.mode is SolveMode.FEWEST else "solution"
+        count = self.answer.count
+        result = "Solved; the solutions were not counted" if count is None else pluralize(count, noun)
+        return f"{'; '.join(filter(None, (result, self.partial_result or str(self.refused or ''))))}."
 
     def to_json(self) -> dict[str, object]:
         """Return the object of the board in result.json."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +110,7 @@ def read_daily(result: Path) -> DailyPuzzle | None:
     try:
         result = result.resolve()  # all files of the same set
         content = json.loads(result.read_text("utf-8"))
-        today = content.get("today")
-        return _read(content, today, result.parent) if today else None
+        return _read(content, content["today"], result.parent)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged or changed
         return None
 
@@ -138,6 +137,8 @@ def _read(content: Mapping[str, Any], today: Mapping[str, Any], folder: Path) ->
 def check_progress(grid: Grid, filled: str) -> Progress:
     """Compare `filled`, a symbol or a dot for each cell in reading order, with the solution.
 
+    The text says how many symbols are wrong, and how many are missing.
+
     Raises:
         Refused: It has not as many cells as the grid.
     """
@@ -146,18 +147,15 @@ def check_progress(grid: Grid, filled: str) -> Progress:
     own = {cell: symbol.upper() for cell, symbol in enumerate(filled) if grid.clues[cell] == EMPTY}
     wrong = [cell for cell, symbol in own.items() if symbol not in (EMPTY, grid.solution[cell])]
     left = sum(symbol == EMPTY and grid.solution[cell] != grid.optional for cell, symbol in own.items())
-    return Progress(wrong, left, 0)
-
-
-def describe_progress(grid: Grid, progress: Progress) -> Progress:
-    """Return `progress` with a text: how many symbols are wrong, and how many are missing."""
-    if progress.solved:
-        return replace(progress, text=SOLVED)
-    wrong = f"{pluralize(len(progress.wrong), 'symbol')} {'is' if len(progress.wrong) == 1 else 'are'} wrong"
+    if not wrong and not left:
+        return Progress(wrong, left, 0, SOLVED)
+    mistakes = f"{_count_with_verb(len(wrong), 'symbol')} wrong" if wrong else "No mistake so far"
     noun, state = ("ship square", "missing") if grid.optional else ("cell", "empty")
-    left = f"{pluralize(progress.left, noun)} {'is' if progress.left == 1 else 'are'} {state}"
-    text = f"{wrong if progress.wrong else 'No mistake so far'}; {left}."
-    return replace(progress, text=text, cell=next(iter(progress.wrong), None))
+    return Progress(wrong, left, 0, f"{mistakes}; {_count_with_verb(left, noun)} {state}.", next(iter(wrong), None))
+
+
+def _count_with_verb(number: int, noun: str) -> str:
+    return f"{pluralize(number, noun)} {'is' if number == 1 else 'are'}"
 
 
 def give_hint(daily: DailyPuzzle, filled: str, seen: int) -> Progress:
@@ -167,12 +165,12 @@ def give_hint(daily: DailyPuzzle, filled: str, seen: int) -> Progress:
         Refused: `filled` does not fit the board.
     """
     grid = daily.grid
-    state = replace(check_progress(grid, filled) if grid else Progress((), 1, seen), seen=seen)
-    if grid and state.wrong:
-        cell = state.wrong[0]
-        return replace(state, text=f"The {filled[cell].upper()} in {grid.cell_name(cell)} is wrong.", cell=cell)
+    state = replace(check_progress(grid, filled) if grid else Progress((), 1, 0), seen=seen)
+    if grid and state.cell is not None:
+        symbol = filled[state.cell].upper()
+        return replace(state, text=f"The {symbol} in {grid.cell_name(state.cell)} is wrong.")
     if state.solved:
-        return replace(state, text=SOLVED)
+        return state
     number = max(seen, _first_open_step(daily.hints, filled) if grid else 0)
     while grid and number < len(daily.hints) and _is_filled(daily.hints[number], filled):
         number += 1
@@ -189,11 +187,6 @@ def _is_filled(hint: Hint, filled: str) -> bool:
 
 def _first_open_step(hints: Sequence[Hint], filled: str) -> int:
     """Return the step after the last symbol that stands before the first missing one."""
-    start = 0
-    for number, hint in enumerate(hints):
-        if hint.cell is None:
-            continue
-        if not _is_filled(hint, filled):
-            break
-        start = number + 1
-    return start
+    written = ((number, hint) for number, hint in enumerate(hints) if hint.cell is not None)
+    filled_ones = takewhile(lambda each: _is_filled(each[1], filled), written)
+    return max((number + 1 for number, _ in filled_ones), default=0)

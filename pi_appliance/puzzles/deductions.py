@@ -45,15 +45,9 @@ class Difficulty:
 
 
 def rate_steps(steps: Iterable[NamedStep], techniques: Mapping[str, str], runtime: SearchRuntime) -> Difficulty:
-    """Rate the puzzle that `steps` solve.
+    """Rate the puzzle that `steps` solve. Raises Interrupted.
 
-    Args:
-        steps: The steps to the solution.
-        techniques: All techniques, simplest first, with their levels.
-        runtime: Receives the progress, and interrupts.
-
-    Raises:
-        Interrupted: The search was interrupted.
+    `techniques` has the levels of all techniques, the simplest first.
     """
     uses: Counter[str] = Counter()
     for step in steps:
@@ -63,15 +57,6 @@ def rate_steps(steps: Iterable[NamedStep], techniques: Mapping[str, str], runtim
     if not used:
         return Difficulty(LEVELS[0], "none", {})
     return Difficulty(techniques[used[-1]], used[-1], {technique: uses[technique] for technique in used})
-
-
-def find_contradiction(steps: Iterable[Step], runtime: SearchRuntime) -> Step | None:
-    """Return the contradiction at the end of `steps`, or None. Raises Interrupted."""
-    last = None
-    for step in steps:
-        runtime.report_progress(None, "looking for a contradiction")
-        last = step
-    return last if last is not None and last.technique == CONTRADICTION else None
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -96,9 +81,8 @@ def describe_next(steps: Iterator[NamedStep], runtime: SearchRuntime, end: str) 
 def find_first_two(solutions: Iterator[Solution]) -> list[Solution]:
     """Return the first two solutions, as far as there are any. Raises Interrupted."""
     found: list[Solution] = []
-    with partial_result(
-        lambda: "one solution is found, perhaps there are more" if found else "no solution is found yet"
-    ):
+    known = {False: "no solution is found yet", True: "one solution is found, perhaps there are more"}
+    with partial_result(lambda: known[bool(found)]):
         found.extend(islice(solutions, 2))
     return found
 
@@ -122,19 +106,17 @@ def prove_unsolvable(
 ) -> Answer[Solution]:
     """Return the answer with a proof that there is no solution. Raises Interrupted.
 
-    Args:
-        answer: The answer of the search.
-        steps: The steps without a solution: a person may find the contradiction.
-        draw: Draws the contradiction.
-        tried: What the search tried, such as "12 guesses".
-        runtime: Receives the progress, and interrupts.
+    A person may find the contradiction by `steps`; `draw` draws it. Else the proof is what the
+    search `tried`, such as "12 guesses".
     """
+    last: Step | None = None
     with partial_result(lambda: "it has no solution"):
-        contradiction = find_contradiction(steps, runtime)
-    if contradiction is None:
+        for step in steps:
+            runtime.report_progress(None, "looking for a contradiction")
+            last = step
+    if last is None or last.technique != CONTRADICTION:
         return replace(answer, count=0, proof=Proof.EXHAUSTION, reason=f"everything was tried, with {tried}")
-    reason = f"without any guess it follows that {contradiction.text}"
-    pictures = {"contradiction": draw(contradiction)}
+    reason, pictures = f"without any guess it follows that {last.text}", {"contradiction": draw(last)}
     return replace(answer, count=0, proof=Proof.CONTRADICTION, reason=reason, pictures=pictures)
 
 
@@ -143,12 +125,8 @@ def rate_unique(
 ) -> Answer[Solution]:
     """Return the answer of a puzzle with one solution, with its difficulty. Raises Interrupted.
 
-    Args:
-        answer: The answer of the search.
-        clues: What the puzzle shows: "clues" or "givens".
-        redundant: The names of those without which the solution stays the only one. May raise
-            SearchLimitReached.
-        rate: Rates the difficulty.
+    The puzzle shows `clues`: "clues" or "givens". `redundant` has the names of those without which
+    the solution stays the only one, and may raise SearchLimitReached.
     """
     names: list[str] = []
     minimal, more = "yes", ""

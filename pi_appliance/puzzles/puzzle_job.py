@@ -78,18 +78,17 @@ class WeightedProgress:
     name: str = ""
     part: float = 0.0  # progress of the current part
     seconds: Callable[[], float] = lambda: 0.0  # a monotonic clock
-    _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
+    _estimate: Estimate = field(init=False)
 
     def start_part(self, name: str) -> None:
         """Start the next part."""
-        self.number, self.name, self.part = self.number + 1, name, 0.0
-        self._estimate = Estimate(self.seconds)
+        self.number, self.name, self.part, self._estimate = self.number + 1, name, 0.0, Estimate(self.seconds)
         self.context.progress(self._whole_progress(None), name)
 
     def report_part(self, part: float | None, note: str) -> None:
         """Report the progress of the current part, None if unknown."""
-        remaining = self._estimate.format_remaining(part)
-        self.context.progress(self._whole_progress(part), f"{self.name}: {remaining}{', ' if remaining else ''}{note}")
+        notes = ", ".join(filter(None, (self._estimate.format_remaining(part), note)))
+        self.context.progress(self._whole_progress(part), f"{self.name}: {notes}")
 
     def _whole_progress(self, part: float | None) -> float | None:
         if self.parts == 1:
@@ -115,8 +114,6 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 RESULT_FILE = "result.txt"
 _MAX_SUMMARIES = 7  # boards in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
-
-
 _MAX_GENERATED = 1_000
 _CHECKPOINT_WRITES = Size(local.CHECKPOINT_WRITES)
 
@@ -185,10 +182,9 @@ class Options:
 
     def _find_wrong_rules(self, puzzle: Puzzle, where: Path) -> Issues:
         """Return the rules that the board does not accept: each alone, then all together."""
-        items = self.rules.items()
-        wrong = [
-            each for name, value in items for each in _board_problems(puzzle, where, {name: value}, ("rules", name))
-        ]
+        wrong: Issues = []
+        for name, value in self.rules.items():
+            wrong += _board_problems(puzzle, where, {name: value}, ("rules", name))
         return wrong or (_board_problems(puzzle, where, self.rules, ("rules",)) if self.rules else [])
 
 
@@ -257,7 +253,7 @@ class PuzzleBatch:
                 self._precompute_tables()
             for name in self._board_order():
                 self.progress.start_part(name)
-                self._answer_board(name, self.boards[name])
+                self._answer_board(name, self.boards[name], {})
             for name, seed in self.seeds.items():
                 self._answer_generated_board(name, seed)
         except Interrupted as interrupted:
@@ -316,14 +312,12 @@ class PuzzleBatch:
             for checkpoint in self.runtime.checkpoints:  # the next run generates another board
                 self.runtime.cache.remove(checkpoint)
 
-    def _answer_board(self, name: str, board: object, details: Mapping[str, int | float | str] | None = None) -> None:
-        report = BoardReport(
-            puzzle=self.puzzle, name=name, board=board, mode=self.mode, generator_details=details or {}
-        )
+    def _answer_board(self, name: str, board: object, details: Mapping[str, int | float | str]) -> None:
+        report = BoardReport(puzzle=self.puzzle, name=name, board=board, mode=self.mode, generator_details=details)
         self.reports.append(report)
         if self.progress.parts > 1:
-            self.file.write(f"{report.name}\n{'=' * len(report.name)}\n")
-        self._write_picture(f"{report.name}.svg", self.puzzle.render_svg(report.board))
+            self.file.write(f"{name}\n{'=' * len(name)}\n")
+        self._write_picture(f"{name}.svg", self.puzzle.render_svg(board))
         try:
             report.search(self.options.max_solutions, self.runtime, self.file.write)
         finally:

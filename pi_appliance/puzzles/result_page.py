@@ -1,13 +1,13 @@
 """result.html: a standalone page with the results and animated solutions, without scripts."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice, takewhile
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
+from pi_appliance.puzzles import Answer, Puzzle, Step, Table, pluralize
 from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.rendering import format_details, format_elapsed, format_label, format_value
 
@@ -62,11 +62,10 @@ def render_player(steps: Iterable[Step], name: str) -> Player:
     base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
     drawn = "".join(f'<g id="{key}">{part}</g>' for part, key in shared.items())
     seconds = 1.0 if len(shown_steps) <= 40 else 0.5
+    drawings = (_reuse_parts(name, picture, common, shared) for picture in pictures)
     frames = "".join(
-        _render_frame(
-            name, number, len(shown_steps), seconds, step.caption, _reuse_parts(name, picture, common, shared)
-        )
-        for number, (step, picture) in enumerate(zip(shown_steps, pictures, strict=True))
+        _render_frame(name, number, len(shown_steps), seconds, step.caption, drawing)
+        for number, (step, drawing) in enumerate(zip(shown_steps, drawings, strict=True))
     )
     markup = (
         f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{base}{drawn}</defs></svg>'
@@ -183,7 +182,7 @@ class Page:
             *self._render_board(report, f"p{number}"),
         ]
         if report.answer is not None:
-            parts += [self._render_details(report)]
+            parts.append(self._render_details(report, report.answer))
             for name, drawn in report.answer.pictures.items():
                 parts.append(f'<h3>{escape(format_label(name))}</h3><div class="picture">{drawn}</div>')
             parts += map(_render_table, report.answer.tables)
@@ -191,19 +190,18 @@ class Page:
 
     def add_precomputed(self, words: str, facts: dict[str, str], tables: Sequence[Table]) -> None:
         """Add a section about precomputed tables."""
-        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-        self._add_section(
-            "Precomputed",
-            ["<h2>Precomputed</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_render_table, tables)],
-        )
+        self.add_note("Precomputed", words, _render_facts(facts), *map(_render_table, tables))
 
-    def add_note(self, name: str, words: str) -> None:
-        """Add a section with a note."""
-        self._add_section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>"])
+    def add_note(self, name: str, words: str, *parts: str) -> None:
+        """Add a section with a note, and further parts in HTML."""
+        self._add_section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>", *parts])
 
     def render(self, summary: str, times: str) -> str:
         """Return the page with a summary and the times of the run."""
-        heading, title = f"{self._puzzle.TITLE} · {self._job}", self._title()
+        heading = f"{self._puzzle.TITLE} · {self._job}"
+        more = len(self._boards) - _MAX_TITLE_NAMES  # by its boards one finds the report in a list
+        names = ", ".join(self._boards[:_MAX_TITLE_NAMES]) + (f" and {more} more" if more > 0 else "")
+        title = f"{self._puzzle.TITLE}: {names} · {self._job}" if names else heading
         links = "".join(f'<a href="#s{number}">{escape(name)}</a>' for number, name in enumerate(self._names))
         nav = f"<nav>{links}</nav>" if len(self._names) > 1 else ""
         styles = "\n".join((STYLE, PLAYER_STYLE, *self._styles))
@@ -218,13 +216,6 @@ class Page:
             + "\n</main></body></html>\n"
         )
 
-    def _title(self) -> str:
-        """Return the puzzle with its boards, by which one finds the report in a list."""
-        names = ", ".join(self._boards[:_MAX_TITLE_NAMES])
-        more = len(self._boards) - _MAX_TITLE_NAMES
-        named = f": {names}" + (f" and {more} more" if more > 0 else "") if names else ""
-        return f"{self._puzzle.TITLE}{named} · {self._job}"
-
     def _add_section(self, name: str, parts: Sequence[str]) -> None:
         self._sections.append(f'<section id="s{len(self._sections)}">{"".join(parts)}</section>')
         self._names.append(name)
@@ -234,11 +225,12 @@ class Page:
         picture = f'<div class="picture">{self._puzzle.render_svg(report.board)}</div>'
         if not report.solutions:
             return [picture]
-        line = report.solutions[0]
-        animation = self._render_animation(self._puzzle.steps(report.board, line), name)
-        solution = (animation or _render_last_step(self._puzzle.steps(report.board, line))) + self._render_notation(
-            report.board, line
-        )
+        board, line = report.board, report.solutions[0]
+        animation = self._render_animation(self._puzzle.steps(board, line), name)
+        notation = self._puzzle.notate(board, line)
+        cut = "…" if len(notation) > _MAX_NOTATION_LENGTH else ""
+        solution = animation or _render_last_step(self._puzzle.steps(board, line))
+        solution += f'<p class="line">{escape(notation[:_MAX_NOTATION_LENGTH])}{cut}</p>'
         if report.generator_details:
             return [picture, f"<details><summary>The solution</summary>{solution}</details>"]
         return [solution] if animation else [picture, solution]
@@ -256,19 +248,16 @@ class Page:
         note = f"Only the first {MAX_STEPS} steps are shown."
         return animation.markup + ("" if animation.whole else f'<p class="quiet">{note}</p>')
 
-    def _render_notation(self, board: object, line: object) -> str:
-        notation = self._puzzle.notate(board, line)
-        cut = "…" if len(notation) > _MAX_NOTATION_LENGTH else ""
-        return f'<p class="line">{escape(notation[:_MAX_NOTATION_LENGTH])}{cut}</p>'
-
-    def _render_details(self, report: BoardReport) -> str:
-        assert report.answer is not None
-        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(report.answer.nodes_searched())}
+    def _render_details(self, report: BoardReport, answer: Answer[object]) -> str:
+        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(answer.nodes_searched())}
         if report.listed > 1:
             rows["Solutions in result.txt"] = format_value(report.listed)
-        rows |= format_details({**report.generator_facts(), **report.answer.details})
-        drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
-        return f"<dl>{drawn}</dl>"
+        return _render_facts(rows | format_details({**report.generator_facts(), **answer.details}))
+
+
+def _render_facts(facts: Mapping[str, str]) -> str:
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
+    return f"<dl>{rows}</dl>"
 
 
 def _render_last_step(steps: Iterator[Step]) -> str:

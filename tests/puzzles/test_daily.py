@@ -18,7 +18,6 @@ from pi_appliance.puzzles.daily import (
     DailyPuzzle,
     check_progress,
     choose_board,
-    describe_progress,
     give_hint,
     read_daily,
 )
@@ -170,9 +169,7 @@ def test_a_bimaru_needs_only_its_ships(tmp_path: Path) -> None:
     ships = grid.solution.replace("~", ".")
     assert check_progress(grid, ships).solved
     one_missing = ships.replace("X", ".", 1)
-    assert describe_progress(grid, check_progress(grid, one_missing)).text == (
-        "No mistake so far; 1 ship square is missing."
-    )
+    assert check_progress(grid, one_missing).text == ("No mistake so far; 1 ship square is missing.")
     missed = one_missing[: (cell := ships.index("X"))] + "~" + ships[cell + 1 :]
     assert give_hint(found, missed, 0).text == f"The ~ in {grid.cell_name(cell)} is wrong."
 

@@ -390,7 +390,9 @@ class FileCache(Cache):
             with contextlib.suppress(OSError):  # keep one damaged file per name
                 path.replace(path.with_suffix(_DAMAGED))
         elif is_board_specific(name):
-            _mark_used(path)
+            with contextlib.suppress(OSError):  # mark it as used, once a day to spare the SD card
+                if time.time() - path.stat().st_mtime > _DAY:
+                    os.utime(path)
         return content
 
     def save(self, name: str, parts: Iterable[Buffer]) -> None:
@@ -457,13 +459,6 @@ def _atomic_write(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
-
-
-def _mark_used(path: Path) -> None:
-    """Update the modification time, at most once a day to spare the SD card."""
-    with contextlib.suppress(OSError):
-        if time.time() - path.stat().st_mtime > _DAY:
-            os.utime(path)
 
 
 def _is_intact(file: IO[bytes]) -> bool:
