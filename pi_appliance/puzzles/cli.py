@@ -254,16 +254,13 @@ def _search(
             folders |= {"Output": str(output)} if output else {}
             plan = plan_tasks(puzzle, [Task(task.name, task.board, task.mode)], runtime, seconds, folders)
             line.clear()
-            if as_json:
-                _print_json(plan.to_json())
-            else:
-                click.echo(rendering.render_rows(plan.rows()), nl=False)
+            _show(plan.to_json(), rendering.render_rows(plan.rows()), as_json=as_json)
             click.get_current_context().exit(1 if plan.refused else 0)
         yield runtime, line
 
 
-def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False))
+def _show(value: object, text: str, *, as_json: bool) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False) if as_json else text, nl=as_json)
 
 
 class _PuzzleGroup(click.Group):
@@ -373,10 +370,7 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
         report.search(1, runtime, _discard)
     if report.refused:
         raise report.refused
-    if as_json:
-        _print_json({"puzzle": request.name, **report.to_json()})
-    else:
-        click.echo(report.summarize())
+    _show({"puzzle": request.name, **report.to_json()}, f"{report.summarize()}\n", as_json=as_json)
 
 
 @command.command("score", short_help="Score the positions of a file.")
@@ -470,10 +464,8 @@ def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
         started = runtime.monotonic()
         answer = build_tables(runtime)
         seconds = runtime.monotonic() - started
-    if as_json:
-        _print_json({"puzzle": name, "seconds": round(seconds, 3), **answer_to_json(answer)})
-    else:
-        click.echo(render_precomputed(answer, seconds), nl=False)
+    result = {"puzzle": name, "seconds": round(seconds, 3), **answer_to_json(answer)}
+    _show(result, render_precomputed(answer, seconds), as_json=as_json)
 
 
 def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[..., Any]:
@@ -522,16 +514,15 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
       2    unknown puzzle, board or rule, or the file is not a listing
       130  stopped by Ctrl-C
     """
-    if (file is None) == (notation is None) or (file is not None and request.board is not None):
-        raise click.UsageError("name a FILE, or a --board and a --solution of it")
-    if notation is not None:
+    if file is None and notation is not None:
         puzzle, board = request.load_board()
         checked = puzzle.check(board, puzzle.parse_solution(board, notation, "line"))
         if not checked:
             raise Refused(f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}")
         click.echo("right")
         return
-    assert file is not None
+    if file is None or notation is not None or request.board is not None:
+        raise click.UsageError("name a FILE, or a --board and a --solution of it")
     progress = ProgressLine()
     puzzle = load_puzzle(request.name)
     where = STDIN if file == "-" else file
@@ -567,18 +558,14 @@ def list_puzzles(as_json: bool) -> None:
     Exit status:
       0  listed
     """
-    puzzles = {name: load_puzzle(name) for name in plugins.names("puzzles")}
-    if as_json:
-        _print_json([_describe_puzzle(name, puzzle) for name, puzzle in puzzles.items()])
-        return
-    for name, puzzle in puzzles.items():
-        click.echo(f"{name:<16}{(getattr(puzzle, '__doc__', '') or puzzle.TITLE).splitlines()[0]}")
-
-
-def _describe_puzzle(name: str, puzzle: Puzzle) -> Mapping[str, object]:
-    functions = [name for name in ("hint", "generate", "precompute") if hasattr(puzzle, name)]
-    facts = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
-    return facts | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
+    facts, text = list[Mapping[str, object]](), ""
+    for name in plugins.names("puzzles"):
+        puzzle = load_puzzle(name)
+        text += f"{name:<16}{(getattr(puzzle, '__doc__', '') or puzzle.TITLE).splitlines()[0]}\n"
+        functions = [each for each in ("hint", "generate", "precompute") if hasattr(puzzle, each)]
+        fact = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
+        facts.append(fact | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)})
+    _show(facts, text, as_json=as_json)
 
 
 @command.command("show", short_help="Draw one board.")
@@ -609,12 +596,9 @@ def list_boards(name: str, as_json: bool) -> None:
     """
     puzzle = load_puzzle(name)
     sizes = {board: puzzle.describe(puzzle.parse(drawing, board)) for board, drawing in puzzle.BOARDS.items()}
-    if as_json:
-        _print_json([{"name": board, "size": size, "board": puzzle.BOARDS[board]} for board, size in sizes.items()])
-        return
+    known = [{"name": board, "size": size, "board": puzzle.BOARDS[board]} for board, size in sizes.items()]
     wide = max(map(len, sizes)) + 2
-    for board, size in sizes.items():
-        click.echo(f"{board:<{wide}}{size}")
+    _show(known, "".join(f"{board:<{wide}}{size}\n" for board, size in sizes.items()), as_json=as_json)
 
 
 @command.command("rules", short_help="List the rules that can be changed.")
@@ -629,14 +613,9 @@ def list_rules(name: str, as_json: bool) -> None:
       2  unknown puzzle
     """
     puzzle = load_puzzle(name)
-    if as_json:
-        _print_json([{"rule": key, **asdict(rule)} for key, rule in puzzle.RULES.items()])
-        return
+    text = "" if puzzle.RULES else f"{puzzle.TITLE} has no rules that can be changed\n"
     for key, rule in puzzle.RULES.items():
-        click.echo(f"{key}: {rule.description}")
-        if rule.choices:
-            click.echo(f"  one of: {', '.join(rule.choices)}")
-        if rule.default:
-            click.echo(f"  default: {rule.default}")
-    if not puzzle.RULES:
-        click.echo(f"{puzzle.TITLE} has no rules that can be changed")
+        text += f"{key}: {rule.description}\n"
+        text += f"  one of: {', '.join(rule.choices)}\n" if rule.choices else ""
+        text += f"  default: {rule.default}\n" if rule.default else ""
+    _show([{"rule": key, **asdict(rule)} for key, rule in puzzle.RULES.items()], text, as_json=as_json)

@@ -67,14 +67,9 @@ class ForkExecutor(LazyExecutor):
         idle, busy = list(workers), dict[Connection, tuple["_Worker", int]]()
         results: dict[int, Any] = {}
         next_sent = next_yielded = 0  # item numbers
-        has_items = True
         while True:
-            while has_items and idle and next_sent < next_yielded + _PREFETCH * len(workers):
-                try:
-                    item = next(items)
-                except StopIteration:
-                    has_items = False
-                    break
+            room = next_yielded + _PREFETCH * len(workers) - next_sent
+            for item in islice(items, max(0, min(room, len(idle)))):
                 worker = idle.pop()
                 worker.send(item)
                 busy[worker.connection] = worker, next_sent
@@ -194,13 +189,9 @@ def pickle_result(function: Callable[[Any], Any], item: Any) -> bytes:
 def unpickle_result(message: bytes) -> Any:
     """Return the result of a call, or raise its exception."""
     error_type, result = pickle.loads(message)  # noqa: S301 - written by another process of the search
-    if error_type is not None:
-        raise _restore_error(error_type, *result)
-    return result
-
-
-def _restore_error(kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
-    """Rebuild an exception without calling its class, whose parameters may differ from `args`."""
-    error = kind.__new__(kind, *args)
+    if error_type is None:
+        return result
+    args, attributes = result
+    error = error_type.__new__(error_type, *args)  # its parameters may differ from `args`
     vars(error).update(attributes)
-    return error
+    raise error

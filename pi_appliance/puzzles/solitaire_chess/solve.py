@@ -5,6 +5,7 @@ counts hundreds of millions of solutions, and resumes at the level where it was 
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -307,12 +308,11 @@ def _solve_by_levels(levels: LevelSearch, mode: SolveMode, answer: Answer[Soluti
 
 
 def _end_table(levels: LevelSearch) -> Table:
-    counts: dict[tuple[str, str], int] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     for key, paths in levels.level.items():
         index = next(number for number, piece in enumerate(key) if piece)
-        end = PIECE_NAMES[PIECES[(key[index] & 7) - 1]], str(levels.position.squares[index])
-        counts[end] = counts.get(end, 0) + paths
-    rows = [(*end, paths) for end, paths in sorted(counts.items(), key=lambda item: -item[1])]
+        counts[PIECE_NAMES[PIECES[(key[index] & 7) - 1]], str(levels.position.squares[index])] += paths
+    rows = [(*end, paths) for end, paths in counts.most_common()]
     return Table("Solutions by the piece that is left", ("piece", "square", "solutions"), rows)
 
 
@@ -339,9 +339,8 @@ def generate(
     generated = _BoardGenerator(seed, template, pieces, runtime).find_board()
     if generated is None:
         size = f"{pluralize(pieces, 'piece')} on {files}x{ranks} squares"
-        raise Refused(
-            f"no board with {size} and one solution was found; use fewer pieces, more squares, or another seed"
-        )
+        advice = "use fewer pieces, more squares, or another seed"
+        raise Refused(f"no board with {size} and one solution was found; {advice}")
     return GeneratedBoard(generated, {"pieces": pieces, "solutions": 1})
 
 
