@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from math import comb
 from typing import Any, TypeAlias
 
@@ -21,12 +21,12 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.runtime import (
     Buffer,
-    Interrupted,
     Prepare,
     Result,
     SearchRuntime,
     Shared,
     format_bytes,
+    partial_result,
     spans,
 )
 
@@ -298,11 +298,8 @@ class SolutionCounter:
 
     def run(self) -> CountResult:
         """Count the solutions. Raises Interrupted, CountLimitReached, Refused."""
-        try:
+        with partial_result(self.describe_progress):
             self._load()
-        except Interrupted as error:
-            error.partial_result = self.describe_progress()
-            raise
         with self.checkpoint.guard(self._state, self.describe_progress) as self._save_sometimes:
             while self.forward.cells and (
                 self.field.board.all_positions
@@ -380,7 +377,7 @@ class SolutionCounter:
         self.runtime.require_memory(MEETING_MEMORY, "a count that meets in the middle")
         orbits = field.final_pairs()
         if self.proofs is None:
-            targets = [pair for orbit in orbits for pair in orbit]
+            targets = list(chain(*orbits))
             proofs = find_pagodas(field, [field.start], targets, field.symmetries, self.runtime)
             front.project(to_game(field, field.symmetries, proofs))
             self.proofs, self.met_at = proofs, front.level
@@ -457,12 +454,10 @@ class SolutionCounter:
 
     def _join(self, cells: "array[int]") -> int:
         """Return the ways through all pairs one jump apart, times the number of symmetries."""
-        front, runtime = self.forward, self.runtime
-
-        total = 0
+        front, total = self.forward, 0
         for part in front.map_classes(_prepare_meetings, (front.game, cells, self.field.full)):
             total += part
-            runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
+            self.runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
         return total
 
     def _state(self) -> tuple[dict[str, object], list[Buffer]]:

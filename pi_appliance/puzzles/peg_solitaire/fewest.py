@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from pi_appliance.puzzles import pluralize
@@ -24,7 +25,7 @@ from pi_appliance.puzzles.peg_solitaire.count import (
     expand,
     table_bits,
 )
-from pi_appliance.puzzles.runtime import Buffer, Interrupted, SearchRuntime, spans, walk_levels
+from pi_appliance.puzzles.runtime import Buffer, SearchRuntime, partial_result, spans, walk_levels
 
 KEY_SIZE = 8  # bytes
 POSITION_SHARE = 0.4  # bytes per placement of pegs, as measured on the full English board
@@ -115,8 +116,8 @@ class MinMoveSearch:
             return 0
         saved = self.checkpoint.load()
         most = saved.values["most"] if saved else max(1, (field.start & self.unjumpable).bit_count() - self.spare)
-        try:
-            pairs = [pair for orbit in field.final_pairs() for pair in orbit]
+        with partial_result(lambda: _describe_bound(most)):
+            pairs = list(chain(*field.final_pairs()))
             large = field.start.bit_count() > MIN_PEGS_FOR_PAGODAS
             proofs = find_pagodas(field, [field.start], pairs, self.symmetries, self.runtime) if large else ()
             game = to_game(field, self.symmetries, proofs)
@@ -124,9 +125,6 @@ class MinMoveSearch:
             if saved:
                 self.classes_seen, self.tried = saved.values["spent"]
                 self.layers.restore(*saved)
-        except Interrupted as error:
-            error.partial_result = _describe_bound(most)
-            raise
         with self.checkpoint.guard(self._state, lambda: _describe_bound(self.layers.most)) as save_sometimes:
             while not any(True for _ in self._final_classes()):
                 if self.layers.level == self.layers.most or not self.layers.cells:
@@ -160,17 +158,17 @@ class MinMoveSearch:
             return
         on = self._classes_to_end()
         for chains in walk_levels(self.field.start, on[1:], self._chains, self.layers.game.canonical):
-            yield tuple(self.field.jump(move) for chain in chains for move in chain)
+            yield tuple(map(self.field.jump, chain(*chains)))
 
     def _chains(self, position: int) -> Iterator[tuple[list[Move], int]]:
         waiting: list[tuple[list[Move], int]] = [([move], position) for move in reversed(self.field.moves)]
         while waiting:
-            chain, before = waiting.pop()
-            move = chain[-1]
+            moves, before = waiting.pop()
+            move = moves[-1]
             if before & move.triple == move.pair:
                 after = before ^ move.triple
-                yield chain, after
-                waiting += [([*chain, other], after) for other in reversed(self.field.moves) if other.start == move.end]
+                yield moves, after
+                waiting += [([*moves, other], after) for other in reversed(self.field.moves) if other.start == move.end]
 
     def _classes_to_end(self) -> list[set[int]]:
         """Return, for each layer, the classes from which a shortest solution continues."""

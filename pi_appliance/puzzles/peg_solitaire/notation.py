@@ -229,18 +229,13 @@ _JUMP_HELP = (
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
     """Return the solution in one row; consecutive jumps of one peg are joined."""
-    return " ".join("-".join(map(str, move)) for move in group_moves(line))
-
-
-def group_moves(line: Solution) -> list[list[Hole]]:
-    """Return the moves: for each, the holes that one peg passes."""
-    moves: list[list[Hole]] = []
+    moves: list[list[Hole]] = []  # for each, the holes that one peg passes
     for start, end in line:
         if moves and moves[-1][-1] == start:
             moves[-1].append(end)
         else:
             moves.append([start, end])
-    return moves
+    return " ".join("-".join(map(str, move)) for move in moves)
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
