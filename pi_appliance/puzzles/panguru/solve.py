@@ -22,7 +22,6 @@ UNREACHABLE = 255  # cost; longer than any solution
 class PackedBoard:
     """A board for the kernel."""
 
-    tables: kernel.MoveTables
     table_arguments: tuple["array[int]", "array[int]", "array[int]", int]  # the arguments of `kernel.MoveTables`
     start: int
     goal: int
@@ -45,10 +44,8 @@ def pack_board(board: Board) -> PackedBoard:
         plates = [place for place, plate in enumerate(board.plates) if plate == colour]
         for mask, cost in _pairing_costs(plates, distances).items():
             costs[number * size + mask] = min(cost, UNREACHABLE)
-    arguments = starts, ends, costs, len(colours)
     return PackedBoard(
-        kernel.MoveTables(*arguments),
-        arguments,
+        (starts, ends, costs, len(colours)),
         _pack_position(board.pebbles, colours),
         _pack_position(board.plates, colours),
         reachable,
@@ -185,7 +182,7 @@ class ShortestPathSearch:
         self.packed: PackedBoard = pack_board(board)
         self.runtime, self.checked_positions = runtime, checked_positions
         self.nodes_searched = self.length = 0
-        self.tables = self.packed.tables
+        self.tables = kernel.MoveTables(*self.packed.table_arguments)
         self.checkpoint = Checkpoint(runtime, "panguru/bound", (board.plates, board.pebbles, board.move_lines))
 
     def find_first(self) -> Solution:

@@ -342,11 +342,9 @@ class Estimate:
     def format_remaining(self, part: float | None) -> str:
         """Return the remaining time in words, or '' if it is not known yet."""
         now = self._monotonic()
-        if part is None or (self._first_part is not None and part < self._first_part):
+        if part is None or self._first_part is None or part < self._first_part:
             self._started_at, self._first_part = now, part
             return ""
-        if self._first_part is None:
-            self._started_at, self._first_part = now, part
         done, elapsed = part - self._first_part, now - self._started_at
         if done < _MIN_PART or elapsed < _MIN_ELAPSED or part >= 1:
             return ""
