@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -327,7 +328,7 @@ def render_solution(board: Board, line: Solution) -> str:
     *columns, _ = line
     colours = (board.turn, board.turn.other)
     moves = [f"{LETTERS[int(column) - 1]}_{colours[number % 2]}" for number, column in enumerate(columns)]
-    *_, last = _boards(board, columns)
+    last = reduce(Board.play, map(int, columns), board)
     return f"{notate(board, line)}\n" + (f"{', '.join(moves)}\n" if moves else "") + "\n" + "\n".join(last.rows) + "\n"
 
 
@@ -364,19 +365,11 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
     if not columns:
         board, columns = Board(EMPTY_BOARD.rows, board.first), list(board.moves)
     yield Step(describe(board), render_svg(board))
-    before = board
-    for number, (column, after) in enumerate(zip(columns, list(_boards(board, columns))[1:], strict=True), 1):
-        square = Square(int(column), after.height(int(column)))
-        over = f": {end}" if number == len(columns) and game_end(after) else ""
-        yield Step(f"{number}. {before.turn} {square}{over}", render_svg(after, square))
-        before = after
-
-
-def _boards(board: Board, columns: Iterable[int | End]) -> Iterator[Board]:
-    yield board
-    for column in columns:
-        board = board.play(int(column))
-        yield board
+    for number, column in enumerate(map(int, columns), 1):
+        turn, board = board.turn, board.play(column)
+        square = Square(column, board.height(column))
+        over = f": {end}" if number == len(columns) and game_end(board) else ""
+        yield Step(f"{number}. {turn} {square}{over}", render_svg(board, square))
 
 
 def _draw_labels(names: Mapping[int, str] | None) -> Iterator[str]:

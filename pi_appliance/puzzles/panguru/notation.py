@@ -32,12 +32,7 @@ _BOARD_HELP = (
 
 class _Mark(NamedTuple):
     text: str
-    line: int
-    column: int
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return self.line, self.column
+    place: tuple[int, int]  # line and column
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -75,9 +70,9 @@ def _parse_marks(rows: list[tuple[int, int, str]], problems: Problems) -> Iterat
         marks: list[_Mark] = []
         for column, each in enumerate(row, first):
             if each in _HOLE_MARKS:
-                marks.append(_Mark(HOLE, number, column))
+                marks.append(_Mark(HOLE, (number, column)))
             elif each.isascii() and each.isalpha():
-                marks.append(_Mark(each.upper(), number, column))
+                marks.append(_Mark(each.upper(), (number, column)))
             elif not each.isspace() and each not in _SEPARATORS:
                 hint = "a colour is a letter from A to Z, the hole is -"
                 problems.add(number, column, f"{each!r} is not a colour", hint)
@@ -113,7 +108,7 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     if not rows:
         raise parse_error(file, 1, 1, "there is no board here", _BOARD_HELP)
     lengths = [len(row) for row in rows]
-    gaps = [at for at in range(1, lengths[0]) if rows[0][at].column > rows[0][at - 1].column + 1]
+    gaps = [at for at in range(1, lengths[0]) if rows[0][at].place[1] > rows[0][at - 1].place[1] + 1]
     if len(rows) == len(gaps) == 1:  # in one row
         return [rows[0][: gaps[0]], rows[0][gaps[0] :]]
     count, steps = sum(lengths), list(range(1, len(rows) + 1))
@@ -136,7 +131,8 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
 
 def _missing_half(name: str, last: _Mark, hint: str, file: str) -> ConfigError:
     """Return the error about a board that ends with the mark `last`, without one half."""
-    return parse_error(file, last.line, last.column + 1, f"the {name} are missing", hint)
+    line, column = last.place
+    return parse_error(file, line, column + 1, f"the {name} are missing", hint)
 
 
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
@@ -162,12 +158,12 @@ def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None
 
 def _parse_moves(rows: list[tuple[int, int, str]], places: int, file: str) -> MoveLines:
     words = [
-        _Mark(match[0], number, first + match.start())
+        _Mark(match[0], (number, first + match.start()))
         for number, first, row in rows
         for match in re.finditer(r"[^\s,;]+", row)
     ]
     parts = words if words and not words[0].text.startswith("[") else []  # one by one, so that an error has its place
-    whole = _Mark(" ".join(row for _, _, row in rows), *(words[0][1:] if words else (1, 1)))
+    whole = _Mark(" ".join(row for _, _, row in rows), words[0].place if words else (1, 1))
     lines: MoveLines = ()
     for part in [*parts, whole]:
         try:
