@@ -71,7 +71,7 @@ def has_route() -> bool:
 def has_link(device: str) -> bool:
     """Return whether a device is connected to a cable or to an access point.
 
-    NetworkManager may keep its route for hours after the access point has gone.
+    NetworkManager does not always notice that an access point has gone, and keeps its route.
     """
     try:
         with open(f"/sys/class/net/{device}/carrier", encoding="ascii") as file:  # noqa: PTH123 - not on a disk
