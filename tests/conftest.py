@@ -35,7 +35,8 @@ os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 
 use_for_all_processes()
 
-LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py"}  # the longest
+# Files and folders with the longest tests, which begin first.
+LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py", "web"}
 # Files about what must never happen, such as a double post: a failure counts even if the test then passes alone.
 INVARIANTS = {
     "test_damage_recovery.py",
@@ -57,20 +58,31 @@ SHARED = re.compile(
     r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|alarms/test_pages|test_chance_statistics"
     r"|test_architecture|/test_(api_walls|daily|emulated_life|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
 )  # files whose tests share one browser, one MPD, one list of draws, one parsed package, ...
+FEW_FILES = 20
 
 
 class Sharing(LoadScopeScheduling):
-    """Give each free worker the next test, or the next file if its setup is slow.
+    """Give each free worker the next file, as its tests share what they build: a player, solutions, tables, ...
 
-    Tests that change the machine all run in one worker, as there is one crontab.
+    Of a few files or the longest, it gives the next test, unless setup is slow. Tests that change the
+    machine all run in one worker, as there is one crontab.
     """
+
+    has_many_files = False
+
+    def schedule(self) -> None:
+        """Count the files before the tests are distributed."""
+        files = {nodeid.partition("::")[0] for tests in self.registered_collections.values() for nodeid in tests}
+        self.has_many_files = len(files) > FEW_FILES
+        super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         for scope, pattern in TOGETHER.items():
             if pattern.search(file):
                 return scope
-        return file if SHARED.search(file) else nodeid
+        is_long = file.rpartition("/")[2] in LONG
+        return file if (self.has_many_files and not is_long) or SHARED.search(file) else nodeid
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """Forget units without open tests: the scheduler would count those of all units after each test."""

@@ -1,5 +1,6 @@
 """The program as run by another user, even if the clone or the interpreter is private."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -70,19 +71,32 @@ def public_python() -> Iterator[tuple[str, dict[str, str]]]:
         shutil.rmtree(copies)
 
 
+def link_or_copy(source: str, target: str) -> str:
+    """Link a file that everybody may read, which is faster, or copy it, so that everybody may."""
+    mode = Path(source).stat().st_mode
+    if mode & 0o004:
+        with contextlib.suppress(OSError):  # they are on two disks
+            os.link(os.path.realpath(source), target)
+            return target
+    shutil.copy(source, target)
+    Path(target).chmod(0o755 if mode & 0o100 else 0o644)
+    return target
+
+
 def copy_program(copies: Path) -> tuple[str, dict[str, str]]:
     """Copy the interpreter, the packages and the program, readable for every user."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     python, packages = copies / "bin" / version, copies / "packages"
     python.parent.mkdir()
     shutil.copy(os.path.realpath(sys.executable), python)
-    shutil.copytree(sysconfig.get_path("stdlib"), copies / "lib" / version, ignore=EXCLUDED)
+    shutil.copytree(sysconfig.get_path("stdlib"), copies / "lib" / version, ignore=EXCLUDED, copy_function=link_or_copy)
     for library in Path(sysconfig.get_config_var("LIBDIR")).glob(f"lib{version}*.so*"):
         shutil.copy(library, copies / "lib")
-    shutil.copytree(sysconfig.get_path("purelib"), packages, ignore=EXCLUDED)
+    shutil.copytree(sysconfig.get_path("purelib"), packages, ignore=EXCLUDED, copy_function=link_or_copy)
     for folder in ("pi_appliance", "config", "systemd"):
-        shutil.copytree(ROOT / folder, packages / folder, symlinks=True)
-    subprocess.run(["chmod", "-R", "u=rwX,go=rX", copies], check=True)
+        shutil.copytree(ROOT / folder, packages / folder, symlinks=True, copy_function=link_or_copy)
+    for folder, _, _ in os.walk(copies):
+        Path(folder).chmod(0o755)
     more = {"PYTHONPATH": str(packages), "LD_LIBRARY_PATH": str(copies / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
     assert can_run(str(python), more), "the copy cannot be run by others either"
     return str(python), more

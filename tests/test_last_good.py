@@ -13,6 +13,7 @@ import pytest
 from pi_appliance.config.config_file import save_last_good
 from pi_appliance.config.loader import last_good_path, load_config, load_usable
 from pi_appliance.errors import ConfigError
+from tests.examples import repetitions
 from tests.installation import Installation, wait_until
 from tests.test_daemon import QUIET, Up, up
 from tests.warm_program import Process
@@ -158,7 +159,7 @@ print("ready", flush=True)
 for number in range(10**9):
     save_last_good(dataclasses.replace(config, text=config.text + f"# {number}" * 1000))
 """
-    for _ in range(5):
+    for _ in range(repetitions(10)):
         command = [sys.executable, "-c", script, str(installation.config)]
         process = Process(command, env={**os.environ, **installation.environment()}, stdout=-1, text=True)
         assert process.stdout

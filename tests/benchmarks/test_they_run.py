@@ -80,6 +80,7 @@ def test_the_library_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len([line for line in lines if line.count("|") == 4]) == 2 + 2
 
 
+@pytest.mark.slow
 @needs_mpd
 def test_the_pages_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pages.main(["--tracks", "240", "--flat", "30", "--runs", "1", "--rounds", "1"])

@@ -168,6 +168,7 @@ def test_a_missing_pillow_is_reported_with_the_install_command(tmp_path: Path, m
             draw(file)
 
 
+@pytest.mark.slow_variants  # test_contract.py draws the steps of every puzzle
 @pytest.mark.parametrize("puzzle", ["peg-solitaire", "solitaire-chess", "connect-four", "rubiks-cube"])
 def test_an_animation_has_a_frame_for_each_step_and_rests_on_the_last(tmp_path: Path, puzzle: str) -> None:
     shown = report_animation(result(tmp_path, SOLVED[puzzle], puzzle=puzzle))

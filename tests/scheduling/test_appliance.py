@@ -31,14 +31,15 @@ def appliance(installation: Installation) -> Appliance:
         yield opened
 
 
-def test_concurrent_processes_create_one_private_secret(installation):
+@pytest.mark.parametrize("processes", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_concurrent_processes_create_one_private_secret(installation, processes):
     installation.write(JOBS)
     code = (
         "import sys; from pathlib import Path; from pi_appliance.scheduling.appliance import Appliance;"
         "print(Appliance.open(Path(sys.argv[1])).secret.hex())"
     )
     words = [sys.executable, "-c", code, str(installation.config)]
-    makers = [subprocess.Popen(words, env=installation.environment(), stdout=subprocess.PIPE) for _ in range(6)]
+    makers = [subprocess.Popen(words, env=installation.environment(), stdout=subprocess.PIPE) for _ in range(processes)]
     secrets = {maker.communicate(timeout=60)[0] for maker in makers}
     assert len(secrets) == 1
     assert len(secrets.pop().strip()) == 64

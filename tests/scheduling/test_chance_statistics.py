@@ -102,6 +102,7 @@ def test_the_gaps_between_used_slots_are_those_of_chance(chance):
     assert chi_squared.p_value(seen, expected) > IMPLAUSIBLE
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("chance", "secret"), SECRETS_OF_CHANCES, ids=str)
 def test_no_run_of_used_or_of_unused_slots_is_longer_than_chance_allows(chance, secret):
     """Nor are they shorter. Both bounds would be passed once in a thousand million times.

@@ -126,7 +126,7 @@ def test_a_truncated_file_is_repaired(state, part):
     nothing_twice(state).close()
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_flipped_byte_in_any_page_is_repaired(state, step):
     whole, random = (state / "history.db").read_bytes(), Random(2026)
     mended, pages = 0, range(0, len(whole) // PAGE, step)

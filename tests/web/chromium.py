@@ -14,4 +14,6 @@ CHROMIUM = Path(next(filter(None, map(shutil.which, _NAMES)), "/usr/bin/chromium
 def launch_chromium(playwright: Playwright) -> Browser:
     """Start the browser. It reaches no other machine."""
     flags = ["--no-sandbox", "--disable-background-networking", "--host-resolver-rules=MAP * 127.0.0.1"]
+    if not IS_COLD:
+        flags.append("--in-process-gpu")  # a tenth less processor time
     return playwright.chromium.launch(executable_path=CHROMIUM, args=flags)

@@ -38,12 +38,9 @@ def letters(text: str) -> Target:
 
 def by_definition(keyboard: Keyboard, blocks: int) -> bytes:
     """Return the beginning of the stream as the docs describe it, byte by byte."""
-    keys, stream = keyboard.keys, bytearray()
-    for block in range(blocks):
-        for byte in hashlib.shake_256(f"monkey {SEED} {block}".encode()).digest(65_536):
-            if byte < 256 - 256 % len(keys):
-                stream.append(keys[byte % len(keys)])
-    return bytes(stream)
+    keys, first_unused = keyboard.keys, 256 - 256 % len(keyboard.keys)
+    drawn = b"".join(hashlib.shake_256(f"monkey {SEED} {block}".encode()).digest(65_536) for block in range(blocks))
+    return bytes(keys[byte % len(keys)] for byte in drawn if byte < first_unused)
 
 
 STREAM = by_definition(LETTERS, 3)

@@ -142,7 +142,11 @@ def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int)
 
 @pytest.mark.parametrize(
     "rows",
-    ["XXXX/XOXX/XXXX/XXXX", "XXXXXX/XXOXXX/XXXXXX", pytest.param("XXXXX/XXXXX/XXOXX/ XXX ", marks=pytest.mark.slow)],
+    [
+        "XXXX/XOXX/XXXX/XXXX",
+        pytest.param("XXXXXX/XXOXXX/XXXXXX", marks=pytest.mark.slow),
+        pytest.param("XXXXX/XXXXX/XXOXX/ XXX ", marks=pytest.mark.slow),
+    ],
 )
 def test_a_time_reversed_board_matches_a_count_with_sets(rows: str) -> None:
     """The way back is not done there; with an odd and an even number of pegs, and from starts of several kinds."""

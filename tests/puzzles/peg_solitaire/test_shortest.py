@@ -36,7 +36,7 @@ def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: 
         assert all(check(board, line) for line in lines)
 
 
-@pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
+@pytest.mark.parametrize("name", ["cross", "plus", pytest.param("fireplace", marks=pytest.mark.slow)])
 def test_all_shortest_solutions_of_small_boards_match_brute_force(name: str) -> None:
     board = known(name)
     every = list(plain(board, board.pegs))

@@ -133,6 +133,7 @@ def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int
     assert all(check(board, line) for line in lines)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "rows",
     ["O" + "X" * 35, "X" * 7 + "O" + "X" * 28, "X" * 21 + "O" + "X" * 14],

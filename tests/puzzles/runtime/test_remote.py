@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -117,23 +118,29 @@ def fewest_moves(runtime: SearchRuntime) -> object:
     return summary(peg_solitaire.solve(peg_solitaire.BOARDS["arrow"], SolveMode.FEWEST, runtime))
 
 
-SEARCHES = [
-    solve_file,
-    solve_large_grids,
-    count_grid,
-    build_book,
-    fewest_moves,
-    *(
-        pytest.param(each, marks=pytest.mark.slow)
-        for each in (solve_large_file, solve_deep_cube, solve_many_cubes, count_pegs)
-    ),
+QUICK = [solve_file, solve_large_grids, count_grid, build_book, fewest_moves]
+SEARCHES = [*QUICK, solve_large_file, solve_deep_cube, solve_many_cubes, count_pegs]
+DAILY = {
+    ("threads", solve_file),
+    *(("processes", search) for search in QUICK),
+}  # what processes answer, threads do, too
+WAYS = [
+    pytest.param(by, search, marks=() if (by, search) in DAILY else pytest.mark.slow)
+    for by in ("threads", "processes", "dask")
+    for search in SEARCHES
 ]
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@cache
+def answer_alone(search: Search) -> tuple[object, SearchRuntime]:
+    """Return the answer of one process, and its runtime."""
+    runtime = SearchRuntime()
+    return search(runtime), runtime
+
+
+@pytest.mark.parametrize(("executor", "search"), WAYS, indirect=["executor"])
 def test_each_search_gives_the_same_answer_by_any_executor(executor: Executor, search: Search, tmp_path: Path) -> None:
-    alone = SearchRuntime()
-    right = search(alone)
+    right, alone = answer_alone(search)
     runtime = SearchRuntime(executor=executor)
     for name in alone.cache.names():  # tables take seconds to build; checkpoints are gone
         if name.startswith("rubiks-cube/"):

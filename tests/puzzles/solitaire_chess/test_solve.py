@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 
-import chess as python_chess
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -135,6 +134,8 @@ def continue_search(board: Board, pieces: dict[Square, str], made: dict[Square, 
 
 def list_attacks(pieces: dict[Square, str], pawns: str) -> set[tuple[Square, Square]]:
     """Return every capture of `pieces` by python-chess. Its white pawns go up, its black ones down."""
+    import chess as python_chess  # noqa: PLC0415 - a quarter of a second, for this test alone
+
     result = set()
     for white in {"up": [True], "down": [False], "both": [True, False]}[pawns]:
         board = python_chess.Board(None)
