@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pi_appliance.errors import Problem
 from pi_appliance.operations import Operation, Values, boolean, integer, text
 
 OPERATIONS: Sequence[Operation] = (
@@ -64,20 +65,25 @@ OPERATIONS: Sequence[Operation] = (
 
 def show_status(result: Any, _: Values) -> str:
     """Return the state of the daemon, one fact a line."""
-    upcoming, running = result["next"], result["running"]
+    from pi_appliance.cli.client import format_local_time  # noqa: PLC0415 - the daemon needs no click
+
+    upcoming, running, started = result["next"], result["running"], format_local_time(result["started_at"])
     rows = [
-        ("pi-appliance", f"{result['version']}, running since {result['started_at']} (process {result['pid']})"),
+        ("pi-appliance", f"{result['version']}, running since {started} (process {result['pid']})"),
         ("configuration", result["config"]),
         ("state", result["state_dir"]),
         *(("address", address) for address in result["addresses"]),
         ("running now", ", ".join(f"{run['job']} (run {run['run']})" for run in running) or "no job"),
-        ("next", f"{upcoming['job']} at {upcoming['at']}" if upcoming else "no job waits for its time"),
+        (
+            "next",
+            f"{upcoming['job']} at {format_local_time(upcoming['at'])}" if upcoming else "no job waits for its time",
+        ),
         *(("player", f"not reached: {result['player_error']}") for _ in [1] if result["player_error"]),
         *(("scheduler", result["scheduler_error"]) for _ in [1] if result["scheduler_error"]),
     ]
     if error := result["config_error"]:
-        problems = ["{file}:{line}:{column}: {message}; {hint}".format(**each) for each in error["problems"]]
-        since = error["in_use_since"] or "an unknown time"
+        problems = [str(Problem(**each)) for each in error["problems"]]
+        since = format_local_time(error["in_use_since"]) if error["in_use_since"] else "an unknown time"
         rows.append(("wrong file", "\n".join([f"the configuration of {since} is in use", *problems])))
     return "\n".join(f"{name + ':':<15} {value}" for name, value in rows)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from pi_appliance.cli import client
 from pi_appliance.config import find_config, secrets
 from pi_appliance.config.config_file import load_for_history
 from pi_appliance.config.loader import load_config
@@ -35,14 +36,19 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
     """
     path = find_config(Path(config) if config else None, os.environ)
     if operation.path.startswith("/config/history"):  # to go back from a wrong file as well
-        return asyncio.run(_run(operation, values, cast("Appliance", _ConfigOnly(load_for_history(path)))))
+        return _run(operation, values, cast("Appliance", _ConfigOnly(load_for_history(path))))
     if not operation.needs_state:
-        return asyncio.run(_run(operation, values, cast("Appliance", _ConfigOnly(load_config(path)))))
+        return _run(operation, values, cast("Appliance", _ConfigOnly(load_config(path))))
     with Appliance.open(path) as appliance:
-        return asyncio.run(_run(operation, values, appliance))
+        return _run(operation, values, appliance)
 
 
-async def _run(operation: Operation, values: Values, appliance: Appliance) -> object:
+def _run(operation: Operation, values: Values, appliance: Appliance) -> object:
+    client.use_time_zone(str(appliance.config.time_zone))
+    return asyncio.run(_run_handler(operation, values, appliance))
+
+
+async def _run_handler(operation: Operation, values: Values, appliance: Appliance) -> object:
     daemon = _LocalDaemon(appliance)
     services = MusicServices(cast("MusicDaemon", daemon), clock.now)
     try:

@@ -3,12 +3,14 @@
 It uses no HTTP library: importing one takes longer than the whole command.
 """
 
+import contextlib
 import json
 import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from contextvars import ContextVar
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -62,9 +64,10 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
     else:
         body = json.dumps(arguments).encode()
     try:
-        status, content = runtime_socket.exchange(connection, operation.method, f"/api/v1{path}", body)
+        status, content, zone = runtime_socket.exchange(connection, operation.method, f"/api/v1{path}", body)
     except OSError as error:
         raise Unavailable(f"the daemon cannot be reached: {error.strerror}; {START_HINT}") from None
+    use_time_zone(zone)
     try:
         result: object = json.loads(content)
     except ValueError:
@@ -239,9 +242,20 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
 
 
+_TIME_ZONE = ContextVar[tzinfo | None]("_TIME_ZONE", default=None)
+
+
+def use_time_zone(name: str = "") -> None:
+    """Show times in the time zone `name`, by default in that of this terminal."""
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most commands show no time
+
+    with contextlib.suppress(KeyError, ValueError, OSError):  # this machine may not know it
+        _TIME_ZONE.set(ZoneInfo(name) if name else None)
+
+
 def format_local_time(instant: str) -> str:
-    """Return `instant`, in ISO 8601, in the time zone of this terminal, to the minute."""
-    return datetime.fromisoformat(instant).astimezone().strftime("%a %Y-%m-%d %H:%M")
+    """Return `instant`, in ISO 8601, in the time zone of the addressed appliance, to the minute."""
+    return datetime.fromisoformat(instant).astimezone(_TIME_ZONE.get()).strftime("%a %Y-%m-%d %H:%M")
 
 
 def _cell_text(value: object) -> str:

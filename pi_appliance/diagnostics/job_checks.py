@@ -500,7 +500,7 @@ def check_triggers(context: DiagnosticContext) -> Iterator[CheckResult]:
     status, content = 0, b""
     try:
         if (connection := runtime_socket.connect(runtime_socket.socket_name(str(config.path)))) is not None:
-            status, content = runtime_socket.exchange(connection, "GET", "/api/v1/triggers")
+            status, content, _ = runtime_socket.exchange(connection, "GET", "/api/v1/triggers")
     except OSError:  # this user may not ask it, or it has just ended
         pass
     if status != 200:

@@ -83,7 +83,9 @@ class JobForm:
     @property
     def has_triggers(self) -> bool:
         """Whether one of them is filled in, or wrong."""
-        return any(self.values[each.name] or each.name in self.errors for each in self.triggers)
+        return any(
+            self.values[each.name] not in ("", each.default) or each.name in self.errors for each in self.triggers
+        )
 
     def _is_shown(self, each: JobField) -> bool:
         may_be_shown = each.path[0] == OPTIONS or each.path == ("depends-on",)

@@ -264,7 +264,8 @@ def _fetch_error(url: str, failure: NoResponse) -> Unavailable:
     if not failure.is_http:
         return Unavailable(f"the server at {url} is not a web server")
     reason = str(failure) or "no answer"
-    return Unavailable(f"{url} could not be reached: {reason}; check the address, or try again later")
+    advice = " If it is, check the address" if reason.endswith("?") else "; check the address, or try again later"
+    return Unavailable(f"{url} could not be reached: {reason}{advice}")
 
 
 def status_error(status: int, message: str) -> ApplianceError:

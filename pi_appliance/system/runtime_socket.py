@@ -26,6 +26,8 @@ NO_HANDOVER = "PI_APPLIANCE_NO_HANDOVER"
 """Set in the environment of runs that the daemon starts, so that they do not hand themselves over
 again.
 """
+ZONE_HEADER = "x-time-zone"
+"""The header of an answer with the time zone of the configuration, for times in texts."""
 _TEMPORARY = "/tmp/pi-appliance-"  # noqa: S108 - its owner is checked
 _CHUNK = 65_536
 _UNAVAILABLE = 75  # as in sysexits.h: try again later
@@ -68,10 +70,10 @@ def connect(name: str) -> socket.socket | None:
     return None
 
 
-def exchange(connection: socket.socket, method: str, target: str, body: bytes = b"") -> tuple[int, bytes]:
-    """Send one request, and return the HTTP status and the body of the response.
+def exchange(connection: socket.socket, method: str, target: str, body: bytes = b"") -> tuple[int, bytes, str]:
+    """Send one request, and return the HTTP status, the body and the time zone of the appliance.
 
-    The status is 0 if the request was sent but the response is incomplete.
+    The status is 0 if the request was sent but the response is incomplete. An unknown zone is "".
 
     Raises:
         OSError: The request could not be sent.
@@ -87,10 +89,14 @@ def exchange(connection: socket.socket, method: str, target: str, body: bytes = 
             while chunk := connection.recv(_CHUNK):
                 response += chunk
         except OSError:
-            return 0, b""
-    headers, _, content = response.partition(b"\r\n\r\n")
-    words = headers.split(None, 2)
-    return (int(words[1]), content) if len(words) > 1 and words[1].isdigit() else (0, b"")
+            return 0, b"", ""
+    header, _, content = response.partition(b"\r\n\r\n")
+    first, *headers = header.decode("latin-1").split("\r\n")
+    words = first.split()
+    if len(words) < 2 or not words[1].isdigit():
+        return 0, b"", ""
+    zones = [line.partition(": ")[2] for line in headers if line.lower().startswith(f"{ZONE_HEADER}:")]
+    return int(words[1]), content, zones[0] if zones else ""
 
 
 def cron_arguments(job: str, config: str) -> list[str]:
@@ -112,7 +118,9 @@ def hand_over(argv: list[str]) -> int | None:
         connection = connect(socket_name(argv[6]))
         if connection is None:
             return None
-        status, content = exchange(connection, "POST", "/api/v1/scheduled-runs", json.dumps({"job": argv[2]}).encode())
+        status, content, _ = exchange(
+            connection, "POST", "/api/v1/scheduled-runs", json.dumps({"job": argv[2]}).encode()
+        )
     except PermissionError:
         return None
     except OSError:

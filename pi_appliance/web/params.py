@@ -21,6 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.operations import MAX_BODY, Argument, Operation, parse_arguments, to_json
 from pi_appliance.roles import Role
+from pi_appliance.scheduling.daemon_interface import Services
+from pi_appliance.system.runtime_socket import ZONE_HEADER
 from pi_appliance.web.security import HIDDEN, RoleRoute, local_target, owner_text, require_roles
 
 _MAX_FIELDS = 60  # of a form
@@ -91,7 +93,7 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-def api_routes(operations: Iterable[Operation], services: object) -> list[Route]:
+def api_routes(operations: Iterable[Operation], services: Services) -> list[Route]:
     """Return a route for each path of `operations`.
 
     A handler named by text is called with `services`, another with the call.
@@ -102,7 +104,7 @@ def api_routes(operations: Iterable[Operation], services: object) -> list[Route]
     return [_api_route(path, by_method, services) for path, by_method in by_path.items()]
 
 
-def _api_route(path: str, by_method: Mapping[str, Operation], services: object) -> Route:
+def _api_route(path: str, by_method: Mapping[str, Operation], services: Services) -> Route:
     async def answer(request: Request) -> Response:
         operation = by_method["GET" if request.method == "HEAD" else request.method]
         values = operation.parse(await _api_arguments(operation, request))
@@ -115,13 +117,14 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: object) 
         except ConfigError as error:  # each value is valid, but not together, or not as a configuration
             names_files = not isinstance(error, InvalidOption)
             raise HTTPException(422, owner_text(str(error), HIDDEN) if names_files else str(error)) from None
-        return result if isinstance(result, Response) else JSONResponse(to_json(result), operation.status)
+        zone = {ZONE_HEADER: str(services.appliance.config.time_zone)}
+        return result if isinstance(result, Response) else JSONResponse(to_json(result), operation.status, zone)
 
     roles = {method: operation.role for method, operation in by_method.items()}
     return RoleRoute(f"{BASE}{path}", answer, roles, by_method)
 
 
-def form_routes(operations: Iterable[Operation], services: object) -> list[Route]:
+def form_routes(operations: Iterable[Operation], services: Services) -> list[Route]:
     """Return the routes of the forms of `operations`: POST to FORMS and the path of an operation.
 
     The fields are the arguments of the operation. They may also be in the query, so that each
@@ -139,7 +142,7 @@ def form_routes(operations: Iterable[Operation], services: object) -> list[Route
     return [_form_route(path, by_method, services) for path, by_method in choices.items()]
 
 
-def _form_route(path: str, by_method: Mapping[str, Operation], services: object) -> Route:
+def _form_route(path: str, by_method: Mapping[str, Operation], services: Services) -> Route:
     async def answer(request: Request) -> Response:
         pairs = [*request.query_params.multi_items(), *await form_fields(request)]
         fields = dict(pairs)

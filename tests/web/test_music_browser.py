@@ -157,6 +157,7 @@ def test_a_refusal_is_shown_on_the_page(browser: Browser, appliance: ServedAppli
         appliance.in_loop(appliance.player.tracks.clear)
         page.locator(".entry button.what").nth(1).tap()
         expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.get_by_role("alert")).not_to_contain_text("Back to")
         expect(page.locator(".entry")).to_have_count(2)
 
 

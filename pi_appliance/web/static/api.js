@@ -84,10 +84,15 @@ export function sendBusyForms() {
     if (answer?.redirected) return location.assign(answer.url);
     endBusy();
     if (answer?.status === 401) return signIn();
-    const page = answer && new DOMParser().parseFromString(await answer.text(), "text/html");
-    const message = page?.querySelector("main [role=alert]") ?? page?.querySelector("main");
-    showNotice(message?.textContent.trim() ?? NO_ANSWER);
+    showNotice(answer ? errorIn(await answer.text()) : NO_ANSWER);
   });
+}
+
+// The message of a page with an error.
+export function errorIn(text) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const found = page.querySelector("main [role=alert], #error") ?? page.querySelector("main") ?? page.body;
+  return found.textContent.trim();
 }
 
 export function sendFormsToApi(onResult) {

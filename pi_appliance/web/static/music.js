@@ -1,6 +1,6 @@
 // The pages of music without reloads: forms, and lists that are drawn again when they change.
 
-import { answerPress, confirmForms, NO_ANSWER, showAnswer, showBusy, showNotice, signIn } from "./api.js";
+import { answerPress, confirmForms, errorIn, NO_ANSWER, showAnswer, showBusy, showNotice, signIn } from "./api.js";
 import { isSnoozing } from "./banner.js";
 import { followState } from "./events.js";
 
@@ -57,10 +57,7 @@ async function request(sent) {
   if (answer?.status === 401 || (answer && new URL(answer.url).pathname === "/sign-in")) signIn();
   else if (answer === null) showNotice(NO_ANSWER);
   else if (answer.ok) return answer;
-  else {
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    showNotice(page.querySelector("main")?.textContent.trim() || page.body.textContent);
-  }
+  else showNotice(errorIn(await answer.text()));
   return null;
 }
 

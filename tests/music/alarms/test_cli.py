@@ -1,5 +1,6 @@
 """Commands for alarms, the sleep timer and announcements, with and without a daemon."""
 
+import contextlib
 import json
 import os
 import re
@@ -106,6 +107,15 @@ def test_alarms_are_listed_skipped_and_requested(home):
     assert "once" not in said(home, "alarm", "cancel-once")
     assert refused(home, 1, "alarm", "snooze") == "no alarm is ringing"
     assert refused(home, 1, "alarm", "stop", "wake") == "wake is not ringing"
+
+
+def test_times_are_those_of_the_configuration_also_on_a_machine_in_another_zone(home, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    text = home.config.read_text("utf-8")
+    home.config.write_text(text.replace("time-zone: UTC", "time-zone: America/Lima"), "utf-8")
+    for running in (contextlib.nullcontext(), up(home)):
+        with running:
+            assert re.search(r"once .* 07:15", said(home, "alarm", "once", "07:15", "wake"))
 
 
 def test_a_ringing_alarm_receives_signals(home):
