@@ -40,13 +40,25 @@ def orbit(board: Board, hole: Hole) -> frozenset[Hole]:
           for side, pegs in ((4, 9), (5, 14), (6, 20), (7, 27))),
     ],
 )  # fmt: skip
-def test_a_classical_board_is_known_and_solved(name: str, size: str) -> None:
+def test_a_classical_board_is_known(name: str, size: str) -> None:
     board = parse(BOARDS[name], name)
     assert describe(board) == size
     (empty,) = set(board.holes) - board.pegs
     assert ROWS[name] == "every hole" or any(
         empty in orbit(board, Hole(*map(int, each.split(",")))) for each in ROWS[name].partition(UNDECIDED)[0].split()
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "european",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("wiegleb", "diamond-41")),  # daily in ../test_job.py
+        *(f"triangle-{side}" for side in (4, 5, 6, 7)),
+    ],
+)
+def test_a_classical_board_is_solved(name: str) -> None:
+    board = parse(BOARDS[name], name)
     line = next(solve(board).solutions)
     assert check(board, line)
     assert len(line) == len(board.pegs) - 1
