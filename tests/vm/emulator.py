@@ -105,6 +105,7 @@ class Emulator(System):
             [
                 *("qemu-system-x86_64", "-nodefaults", "-display", "none"),
                 *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024", "-rtc", "base=utc"),
+                # A cut of power ends QEMU, not this machine, so what QEMU has written is kept without flushing it.
                 *("-drive", f"file={self._disk},if=virtio,format=raw,cache=unsafe"),
                 *("-nic", f"user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:{self.port}-:8080"),
                 *("-chardev", f"socket,id=shell,path={self._socket},server=on,wait=off"),
