@@ -24,6 +24,7 @@ from pi_appliance.storage.backup_archive import (
     PRIVATE,
     REPORTS,
     archive_chunks,
+    archive_error,
     decrypt_secrets,
     encrypt_secrets,
     restore_state,
@@ -190,10 +191,13 @@ class BackupReader:
             raise
         except (tarfile.TarError, EOFError, zlib.error) as error:
             self.close()
-            raise Refused(f"{path} is not a backup of pi-appliance: {error}") from None
+            raise Refused(f"{path} is not a backup of pi-appliance: {archive_error(error)}") from None
         except OSError as error:
             self.close()
-            raise Unavailable(f"{path} cannot be unpacked: {error}") from None
+            advice = (
+                "check its name" if isinstance(error, FileNotFoundError) else "check its rights, and the free space"
+            )
+            raise Unavailable(f"{path} cannot be unpacked: {error.strerror or error}; {advice}") from None
 
     def close(self) -> None:
         """Delete what was unpacked."""

@@ -187,7 +187,7 @@ def check_archive(path: Path, folder: Path, *, max_size: int) -> ArchiveSummary:
             counted = database.rows("SELECT count(*), max(started) FROM runs", ())[0]
             posts = database.rows("SELECT count(*) FROM posts", ())[0][0]
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"it is not a backup of pi-appliance, or not all of it arrived: {error}") from None
+        raise Refused(f"it is not a backup of pi-appliance, or not all of it arrived: {archive_error(error)}") from None
     except SchemaMismatch as error:
         raise Refused(f"it cannot be used: {error.reason}") from None
     except DatabaseCorrupt as error:
@@ -244,11 +244,18 @@ def restore_archive(path: Path, state_dir: Path, names: Collection[str] | None =
                 shutil.rmtree(target)
             item.rename(target)
     except (tarfile.TarError, EOFError) as error:
-        raise Refused(f"{path} is not a backup of pi-appliance: {error}") from None
+        raise Refused(f"{path} is not a backup of pi-appliance: {archive_error(error)}") from None
     except OSError as error:
         raise Unavailable(f"{path} cannot be restored: {error}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def archive_error(error: Exception) -> str:
+    """Return why an archive cannot be read, without the list of methods that `tarfile` tried."""
+    if str(error).startswith("file could not be opened"):
+        return "it is not an archive; use a file that `pi-appliance backup` or the page has written"
+    return f"{error}; copy it again, or use another one"
 
 
 def _is_wanted(member: tarfile.TarInfo, names: Collection[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -226,6 +227,10 @@ def test_a_changed_or_short_archive_is_refused(old: Installation, new: Installat
         done = run(new, "restore", str(archive), typed=f"{PASSPHRASE}\n")
         assert done.returncode == 1
         assert "is not a backup of pi-appliance" in done.stderr
+        assert re.search(r"; (copy it again, or use another one|use a file that `pi-appliance backup`)", done.stderr)
+        assert len(done.stderr.splitlines()) <= 2, "no list of what tarfile tried"
+    archive.unlink()
+    assert "No such file or directory; check its name" in run(new, "restore", str(archive)).stderr
     assert new.config.read_text() == starter
     assert not (new.state / "history.db").exists()
 
