@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import product
 from operator import or_
 from random import Random
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, InvalidOption, Problem, Refused
+from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.rendering import parse_error
+from pi_appliance.puzzles.rendering import Problems
 
 MAX_SIDE = 15  # squares
 MAX_SHIPS = 40
@@ -111,27 +112,18 @@ def to_mask(squares: Iterable[Square], width: int) -> int:
 @lru_cache(maxsize=16)
 def list_placements(width: int, height: int, fleet: tuple[int, ...], touching: str) -> tuple[Placement, ...]:
     """List the placements on a sea without marks, longest ships first, then in reading order."""
-    ships = [
-        Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
-        for length in sorted(set(fleet), reverse=True)
-        for y in range(height)
-        for x in range(width)
-        for right, down in ((1, 0), (0, 1))
-        if x + right * (length - 1) < width and y + down * (length - 1) < height and (right or length > 1)
-    ]
-    return tuple(_make_placement(ship, width, height, touching) for ship in ships)
-
-
-def _make_placement(ship: Ship, width: int, height: int, touching: str) -> Placement:
-    squares, (x, y) = ship.squares, ship.start
-    around = (
-        Square(square.x + right, square.y + down)
-        for square in squares
-        for right, down in FORBIDDEN_NEIGHBOURS[touching]
-    )
-    mask = to_mask(squares, width)
-    halo = to_mask((each for each in around if 0 <= each.x < width and 0 <= each.y < height), width) & ~mask
-    return Placement(ship, len(squares), mask, halo, y if y == ship.end.y else height + x)
+    offsets = FORBIDDEN_NEIGHBOURS[touching]
+    placements = []
+    for length, y, x, right in product(sorted(set(fleet), reverse=True), range(height), range(width), (1, 0)):
+        end = Square(x + right * (length - 1), y + (1 - right) * (length - 1))
+        if end.x >= width or end.y >= height or (length == 1 and not right):
+            continue
+        ship = Ship(Square(x, y), end)
+        mask = to_mask(ship.squares, width)
+        around = (Square(square.x + across, square.y + down) for square in ship.squares for across, down in offsets)
+        halo = to_mask((each for each in around if 0 <= each.x < width and 0 <= each.y < height), width) & ~mask
+        placements.append(Placement(ship, length, mask, halo, y if y == end.y else height + x))
+    return tuple(placements)
 
 
 def place_at_random(
@@ -231,20 +223,18 @@ def find_ship_names(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
 
 def parse_ships(text: str, width: int, height: int, file: str) -> Solution:
     """Read ships such as "J10 C3-E3 A1-A4" in a sea of this size. Raises ConfigError."""
-    problems: list[Problem] = []
-    ships: list[Ship] = []
+    problems, ships = Problems(file), list[Ship]()
     for number, row in enumerate(text.splitlines(), 1):
         for column, word in find_ship_names(row):
             ship = parse_ship(word)
             if ship is None or str(ship) != word.upper():
-                problems.append(Problem(file, number, column, f"{word!r} is not a valid ship", _SHIP_HELP))
+                problems.add(number, column, f"{word!r} is not a valid ship", _SHIP_HELP)
             elif ship.end.x >= width or ship.end.y >= height:
-                right = f"the sea has {width} columns and {height} rows"
-                problems.append(Problem(file, number, column, f"{ship} is outside the sea", right))
+                hint = f"the sea has {width} columns and {height} rows"
+                problems.add(number, column, f"{ship} is outside the sea", hint)
             else:
                 ships.append(ship)
-    if problems:
-        raise ConfigError(problems)
-    if not ships:
-        raise parse_error(file, 1, 1, "no ship is named here", f"for each ship, {_SHIP_HELP}")
+    if not (ships or problems):
+        problems.add(1, 1, "no ship is named here", f"for each ship, {_SHIP_HELP}")
+    problems.raise_any()
     return tuple(ships)

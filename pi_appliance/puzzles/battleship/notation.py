@@ -50,10 +50,8 @@ class _ParseState(Problems):
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.headers: dict[str, tuple[int, int, str]] = {}
-        """By name: line, column and text of the value."""
-        self.whole: list[tuple[int, int, str]] = []
-        """Line, column and text of each ship after "whole"."""
+        self.headers: dict[str, tuple[int, int, str]] = {}  # by name: line, column and text of the value
+        self.whole: list[tuple[int, int, str]] = []  # line, column and text of each ship after "whole"
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -232,17 +230,17 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
     targets: list[tuple[Ship, int]] = []
     leading_mark, mark_column = "", 0
     has_unknown_word = False  # it may be a misspelt square, so a mark without squares is not reported as well
-    for match in _SHOT_PART.finditer(row):
-        word, column = match[0], match.start() + 1
-        mark, ship = SHOT_WORDS.get(word.lower()), parse_ship(word)
+    parts = [(match[0], match.start() + 1) for match in _SHOT_PART.finditer(row)]
+    for word, column in [*parts, ("", 0)]:  # the end of the row ends a clause, too
+        mark, ship = SHOT_WORDS.get(word.lower(), ""), parse_ship(word)
         if ship:
             targets.append((ship, column))
-        elif not mark:
+        elif word and not mark:
             guess = suggest(word.lower(), tuple(SHOT_WORDS))
             hint = f"{guess} {_SHOT_HELP}" if guess.endswith("?") else _SHOT_HELP
             state.add(line, column, f"{word!r} is neither a square nor a mark", hint)
             has_unknown_word = True
-        elif targets and not leading_mark:
+        elif mark and targets and not leading_mark:
             yield mark, targets
             targets = []
         else:
@@ -250,22 +248,17 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
                 yield leading_mark, targets
             if leading_mark and not (targets or has_unknown_word):
                 state.add(line, mark_column, "this mark has no square", _SHOT_HELP)
+            elif targets and not (leading_mark or has_unknown_word):
+                state.add(line, targets[0][1], f"{targets[0][0]} is neither hit nor miss here", _SHOT_HELP)
             leading_mark, mark_column, targets = mark, column, []
-    if leading_mark:
-        yield leading_mark, targets
-    if leading_mark and not (targets or has_unknown_word):
-        state.add(line, mark_column, "this mark has no square", _SHOT_HELP)
-    elif targets and not leading_mark and not has_unknown_word:
-        state.add(line, targets[0][1], f"{targets[0][0]} is neither hit nor miss here", _SHOT_HELP)
 
 
 def _join_sunk_squares(mark: str, targets: list[tuple[Ship, int]]) -> list[tuple[Ship, int]]:
     """Return `targets`; squares in one line that were sunk together become one ship."""
-    squares = sorted({square for ship, _ in targets for square in ship.squares})
+    squares = tuple(sorted({square for ship, _ in targets for square in ship.squares}))
     if mark == SUNK and len(squares) > 1 and all(ship.start == ship.end for ship, _ in targets):
         whole = Ship(squares[0], squares[-1])
-        straight = whole.start.x == whole.end.x or whole.start.y == whole.end.y
-        if straight and list(whole.squares) == squares:
+        if whole.squares == squares:
             return [(whole, targets[0][1])]
     return targets
 

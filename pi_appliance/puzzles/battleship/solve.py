@@ -135,8 +135,7 @@ class Clue(NamedTuple):
 
     def __str__(self) -> str:
         whole = Ship(self.squares[0], self.squares[-1])
-        straight = whole.start.x == whole.end.x or whole.start.y == whole.end.y
-        name = str(whole) if straight and whole.squares == self.squares else "+".join(map(str, self.squares))
+        name = str(whole) if whole.squares == self.squares else "+".join(map(str, self.squares))
         return f"{name} {MARK_NAMES[self.mark]}"
 
 

@@ -85,7 +85,10 @@ def parse(text: str, file: str = "board") -> Board:
     board = _add_fleet(state, board)
     state.raise_any()
     _check_lines(state, board)
-    _check_pieces(state, board)
+    marks = {square: rows[square.y][square.x] for square in state.squares}
+    for square in board.find_marks(SHIP_MARKS):
+        for message, hint in _find_piece_errors(marks, square):
+            state.add_at(state.squares[square], message, hint)
     state.raise_any()
     return board
 
@@ -126,8 +129,8 @@ def _find_column_totals(state: _ParseState, body: Sequence[Sequence[Token]]) -> 
     for at in (0, len(body) - 1):  # such as "? ? 3": shorter than the rows, which also have a total
         if len(body[at]) == others - 1 and all(token.is_total or token.text == Mark.UNKNOWN for token in body[at]):
             return at
-    wrong = _find_wrong_mark(body)
-    if wrong:
+    marks = (token for tokens in body for token in tokens if not token.is_total)
+    if wrong := next((token for token in marks if token.text not in MARKS), None):
         state.add_at(wrong, f"{wrong.text!r} is not a mark", _MARK_HELP)
     else:
         state.add_at(body[0][0], "the totals of the columns are missing", _TOTALS_HELP)
@@ -139,10 +142,6 @@ def _is_clear_total_row(tokens: Sequence[Token]) -> bool:
     # A row of squares has one total, at its begin or end.
     has_inner = any(0 < at < len(tokens) - 1 for at in totals)
     return (len(totals) > 1 or has_inner) and all(token.text in _UNKNOWN_TOTALS or token.is_total for token in tokens)
-
-
-def _find_wrong_mark(rows: Sequence[Sequence[Token]]) -> Token | None:
-    return next((token for row in rows for token in row if not token.is_total and token.text not in MARKS), None)
 
 
 def _parse_squares(state: _ParseState, body: Sequence[Sequence[Token]]) -> tuple[str, ...]:
@@ -225,9 +224,8 @@ def _add_fleet(state: _ParseState, board: Board) -> Board:
     for name, totals in (("rows", board.row_totals), ("columns", board.column_totals)):
         least = sum(filter(None, totals))
         if None in totals and least > sum(fleet):
-            message = (
-                f"the known totals of the {name} add up to {least}, the fleet has {pluralize(sum(fleet), 'square')}"
-            )
+            message = f"the known totals of the {name} add up to {least}"
+            message += f", the fleet has {pluralize(sum(fleet), 'square')}"
             state.add_at(place, message, "correct a total or the fleet")
     if error := find_fleet_error(fleet, board.width, board.height):
         state.add_error(*(state.fleet_place if state.fleet else place[:2]), InvalidOption(error))
@@ -242,7 +240,8 @@ def _check_lines(state: _ParseState, board: Board) -> None:
     for name, total, marks, token in lines:
         ships, water = sum(mark in SHIP_MARKS for mark in marks), marks.count(Mark.WATER)
         if total is not None and ships > total:
-            message = f"{name} has the total {total}, and {pluralize(ships, 'ship square')} in it {_are(ships)} given"
+            verb = "is" if ships == 1 else "are"
+            message = f"{name} has the total {total}, and {pluralize(ships, 'ship square')} in it {verb} given"
             state.add_at(token, message, f"write {ships} or more, or correct a square")
         elif total is not None and len(marks) - water < total:
             message = f"{name} has the total {total}, and only {len(marks) - water} of its squares can hold a ship"
@@ -253,24 +252,11 @@ def _check_lines(state: _ParseState, board: Board) -> None:
         state.add(*state.fleet_place, message, "correct the fleet or a square")
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
 # The sides on which a ship continues from each piece; the other sides are water.
 _CONTINUES: Mapping[str, tuple[tuple[int, int], ...]] = {
     Mark.LEFT: ((1, 0),), Mark.RIGHT: ((-1, 0),), Mark.TOP: ((0, 1),), Mark.BOTTOM: ((0, -1),), Mark.SINGLE: (),
 }  # fmt: skip
 _SIDE_NAMES = {(1, 0): "to the right", (-1, 0): "to the left", (0, 1): "downwards", (0, -1): "upwards"}
-
-
-def _check_pieces(state: _ParseState, board: Board) -> None:
-    """Report given ship squares that contradict their neighbours."""
-    marks = {square: board.rows[square.y][square.x] for square in state.squares}
-    for square, mark in marks.items():
-        if mark in SHIP_MARKS:
-            for message, hint in _find_piece_errors(marks, square):
-                state.add_at(state.squares[square], message, hint)
 
 
 def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[tuple[str, str]]:

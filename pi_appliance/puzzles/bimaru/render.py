@@ -89,18 +89,14 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
         # Only the ships of a step have to be written on the page, if it finds any.
         squares, symbol = (deduction.ships, Mark.SHIP.value) if deduction.ships else (deduction.water, PAGE_WATER)
         first, *also = iterate_bits(squares)
-        yield Step(describe_deduction(deduction), _draw_deduction(grid, deduction), (first, symbol), also)
+        after, caption = SolvingGrid(board), describe_deduction(deduction)
+        after.ships, after.water = grid.ships | deduction.ships, grid.water | deduction.water
+        yield Step(caption, _draw_picture(after, caption, deduction), (first, symbol), also)
 
 
 def draw_contradiction(grid: SolvingGrid, deduction: Deduction) -> str:
     """Draw a contradiction, with the squares known at that time."""
     return _draw_picture(grid, deduction.text, deduction)
-
-
-def _draw_deduction(grid: SolvingGrid, deduction: Deduction) -> str:
-    after = SolvingGrid(grid.layout.board)
-    after.ships, after.water = grid.ships | deduction.ships, grid.water | deduction.water
-    return _draw_picture(after, describe_deduction(deduction), deduction)
 
 
 def _draw_picture(grid: SolvingGrid, title: str, deduction: Deduction | None = None) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, list_placements, to_mask
+from pi_appliance.puzzles.battleship.fleet import Placement, Solution, Square, list_placements, to_mask
 from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, column_name, draw_pieces, order_fleet
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.deductions import SearchLimitReached
@@ -83,13 +83,9 @@ class Layout:
         """Return the number of a square."""
         return square.y * self.width + square.x
 
-    def square(self, number: int) -> Square:
-        """Return the square with this number."""
-        return Square(number % self.width, number // self.width)
-
     def squares(self, mask: int) -> list[Square]:
         """Return the squares of a mask in reading order."""
-        return [self.square(number) for number in iterate_bits(mask)]
+        return [Square(number % self.width, number // self.width) for number in iterate_bits(mask)]
 
     def sides_of(self, mask: int) -> int:
         """Return the squares beside, above and below those of `mask`, which may belong to it."""
@@ -125,17 +121,13 @@ class Layout:
 @lru_cache(maxsize=16)
 def _list_places(width: int, height: int, fleet: tuple[int, ...]) -> tuple[tuple[Placement, dict[str, int]], ...]:
     """Return all places of the ships of an empty grid, each with the squares of its pieces."""
-    places = sorted(
-        list_placements(width, height, fleet, "never"), key=lambda each: (-each.length, each.line >= height)
-    )
-    return tuple((place, _mask_pieces(place.ship, width)) for place in places)
-
-
-def _mask_pieces(ship: Ship, width: int) -> dict[str, int]:
-    masks = Counter[str]()
-    for square, piece in draw_pieces(ship):
-        masks[piece] |= to_mask([square], width)
-    return dict(masks)
+    places = []
+    for place in sorted(list_placements(width, height, fleet, "never"), key=lambda at: (-at.length, at.line >= height)):
+        masks = Counter[str]()
+        for square, piece in draw_pieces(place.ship):
+            masks[piece] |= to_mask([square], width)
+        places.append((place, dict(masks)))
+    return tuple(places)
 
 
 def iterate_bits(mask: int) -> Iterator[int]:
@@ -153,11 +145,6 @@ class Position(NamedTuple):
     water: int
     complete: tuple[Placement, ...]
     places: Sequence[Placement]  # of ships that are left; may leave out places that a search excludes
-
-
-def start_position(layout: Layout) -> Position:
-    """Return the position with the given squares."""
-    return Position(layout.given_ships, layout.given_water, (), layout.places)
 
 
 def fill_lines(layout: Layout, ships: int, water: int) -> tuple[int, int]:
@@ -246,20 +233,17 @@ PROGRESS_MASK = 15  # report progress every 16 ships: a few milliseconds
 Tick = Callable[[], object]  # called now and then. An exception that it raises ends the search.
 
 
-def ignore_progress() -> None:
-    """Do nothing, for a search that reports no progress."""
-
-
 class FleetSearch:
     """A search for the solutions of a board. Raises SearchLimitReached after `node_limit` ships."""
 
-    def __init__(self, board: Board, tick: Tick = ignore_progress, node_limit: int | None = None) -> None:
+    def __init__(self, board: Board, tick: Tick = lambda: None, node_limit: int | None = None) -> None:
         self.layout, self._tick, self._node_limit = Layout(board), tick, node_limit
         self.nodes_searched = 0  # ships tried
 
     def find_solutions(self) -> Iterator[Solution]:
         """Yield every solution once."""
-        for position in self._search(start_position(self.layout)):
+        start = Position(self.layout.given_ships, self.layout.given_water, (), self.layout.places)
+        for position in self._search(start):
             yield order_fleet(place.ship for place in position.complete)
 
     def _search(self, position: Position) -> Iterator[Position]:
@@ -274,7 +258,8 @@ class FleetSearch:
         known = [*complete, *places]
         if pending := ships & ~mask_places(complete):
             # A solution has exactly one ship on this square.
-            for place in _fewest_over(pending, places):
+            over = ([place for place in places if place.mask >> number & 1] for number in iterate_bits(pending))
+            for place in min(over, key=len):
                 self._count_node()
                 yield from self._search(Position(ships | place.mask, water | place.halo, (), known))
             return
@@ -294,16 +279,6 @@ class FleetSearch:
             self._tick()
         if self._node_limit is not None and self.nodes_searched > self._node_limit:
             raise SearchLimitReached
-
-
-def _fewest_over(pending: int, places: Sequence[Placement]) -> list[Placement]:
-    """Return the places over the square of `pending` that has the fewest."""
-    choices: list[list[Placement]] = []
-    while pending:
-        lowest = pending & -pending
-        choices.append([place for place in places if place.mask & lowest])
-        pending ^= lowest
-    return min(choices, key=len)
 
 
 def count_solutions(board: Board | str, limit: int | None = None) -> int:

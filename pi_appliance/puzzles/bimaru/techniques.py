@@ -264,7 +264,8 @@ class SolvingGrid:
     def _trials(self) -> Iterator[Deduction]:
         places = [*self._complete, *self._possible]
         for number in iterate_bits(self.open):
-            bit, name = 1 << number, self.layout.square(number)
+            bit = 1 << number
+            (name,) = self.layout.squares(bit)
             for ships, water, assumed, result in (
                 (bit, 0, "a ship square", "water"),
                 (0, bit, "water", "a ship square"),

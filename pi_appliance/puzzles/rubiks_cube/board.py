@@ -1,20 +1,15 @@
-"""Rubik's cube boards: stickers, rules, known cubes, and turns, which check solutions.
-
-Coordinates: x to the right, y up, z towards the viewer. A sticker has a position, in steps of two
-from the centre, and the direction it faces. The solvers turn pieces instead.
-"""
+"""Rubik's cube boards: stickers, rules, known cubes, and turns, which check solutions."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from operator import mul
 from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
 
 FACES = "URFDLB"
 TURN_NAMES = tuple(face + power for face in FACES for power in ("", "2", "'"))
@@ -28,7 +23,7 @@ RULES: Mapping[str, Rule] = {
 
 Solution = tuple[str, ...]
 """Turns of the cube as it is held, each in `TURN_NAMES`; of many cubes, then its number: `#2`."""
-Vector = tuple[int, int, int]
+FaceMap = Mapping[str, str]  # the new face of each face when the whole cube is rotated or mirrored
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +58,10 @@ class Board:
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Return the board with these rules. Raises `UnknownName`, `InvalidOption`."""
     rules = check_rules("the cube", RULES, rules)
-    target = _parse_target(rules["target"]) if "target" in rules else board.target
+    target = parse_number("target", rules["target"], 0, MAX_TARGET) if "target" in rules else board.target
     seconds = _parse_seconds(rules["seconds"]) if "seconds" in rules else board.seconds
     others = tuple(replace(other, target=target, seconds=seconds) for other in board.others)
     return replace(board, target=target, seconds=seconds, others=others)
-
-
-def _parse_target(value: str) -> int:
-    if value.isascii() and value.isdigit() and len(value) < 3 and int(value) <= MAX_TARGET:
-        return int(value)
-    raise InvalidOption(f"target: {value!r} is not a number of moves; write one from 0 to {MAX_TARGET}, such as 20")
 
 
 def _parse_seconds(value: str) -> float | None:
@@ -112,15 +101,9 @@ def _mixed_faces(facelets: str) -> list[str]:
     return [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]
 
 
-# The direction of each face, and the directions right and down on the unfolded net.
-_FACE_VECTORS: dict[str, tuple[Vector, Vector, Vector]] = {
-    "U": ((0, 1, 0), (1, 0, 0), (0, 0, 1)),
-    "R": ((1, 0, 0), (0, 0, -1), (0, -1, 0)),
-    "F": ((0, 0, 1), (1, 0, 0), (0, -1, 0)),
-    "D": ((0, -1, 0), (1, 0, 0), (0, 0, -1)),
-    "L": ((-1, 0, 0), (0, 0, 1), (0, -1, 0)),
-    "B": ((0, 0, -1), (-1, 0, 0), (0, -1, 0)),
-}
+# The neighbours of each face above, left, right and below on the unfolded net.
+_NEIGHBOURS = {"U": "BLRF", "R": "UFBD", "F": "ULRD", "D": "FLRB", "L": "UBFD", "B": "URLD"}
+OPPOSITE = {"U": "D", "D": "U", "R": "L", "L": "R", "F": "B", "B": "F"}
 # Slices and rotations turn like this face; layers are counted from it.
 _LAYER_FACES = {"M": "L", "E": "D", "S": "F", "x": "R", "y": "U", "z": "F"}
 TURN_PATTERN = re.compile(r"([URFDLB]w?|[urfdlbMESxyz])('2|2'?|'|3)?")
@@ -155,38 +138,37 @@ def apply_turn(facelets: str, side: int, turn: Turn) -> str:
     return "".join([facelets[at] for at in _sticker_origins(side, turn)])
 
 
-@lru_cache(maxsize=256)
-def _sticker_origins(side: int, turn: Turn) -> tuple[int, ...]:
-    """Return for each sticker position the position its sticker comes from."""
-    stickers = _sticker_positions(side)
-    number_of = {sticker: number for number, sticker in enumerate(stickers)}
-    axis = _FACE_VECTORS[turn.face][0]
-    depths = {side - 1 - 2 * layer for layer in turn.layers}
-    origins = list(range(len(stickers)))
-    for number, (position, direction) in enumerate(stickers):
-        if sum(map(mul, position, axis)) in depths:
-            rotated = position, direction
-            for _ in range(turn.quarters):
-                rotated = _rotate_quarter(rotated[0], axis), _rotate_quarter(rotated[1], axis)
-            origins[number_of[rotated]] = number
-    return tuple(origins)
+def quarter_turn(face: str) -> FaceMap:
+    """Return the rotation of the whole cube by a quarter clockwise around `face`."""
+    above, left, right, below = tuple(_NEIGHBOURS[face])
+    return {each: each for each in FACES} | {above: right, right: below, below: left, left: above}
 
 
 @lru_cache(maxsize=2)
-def _sticker_positions(side: int) -> tuple[tuple[Vector, Vector], ...]:
-    steps = range(1 - side, side, 2)
-    stickers = []
-    for direction, right, down in _FACE_VECTORS.values():
-        for below, across in product(steps, repeat=2):
-            x, y, z = (d * (side - 1) + r * across + s * below for d, r, s in zip(direction, right, down, strict=True))
-            stickers.append(((x, y, z), direction))
-    return tuple(stickers)
+def facelet_names(side: int) -> tuple[tuple[frozenset[str], str], ...]:
+    """Return for each facelet the faces of its piece and its own face."""
+    names = []
+    for face, row, column in product(FACES, range(side), range(side)):
+        above, left, right, below = tuple(_NEIGHBOURS[face])
+        beside = {0: above, side - 1: below}.get(row, face), {0: left, side - 1: right}.get(column, face)
+        names.append((frozenset((face, *beside)), face))
+    return tuple(names)
 
 
-def _rotate_quarter(vector: Vector, axis: Vector) -> Vector:
-    (a, b, c), (x, y, z) = vector, axis
-    along = a * x + b * y + c * z
-    return b * z - c * y + along * x, c * x - a * z + along * y, a * y - b * x + along * z
+@lru_cache(maxsize=256)
+def _sticker_origins(side: int, turn: Turn) -> tuple[int, ...]:
+    """Return for each facelet the facelet its sticker comes from."""
+    names, rotation = facelet_names(side), quarter_turn(turn.face)
+    number = {name: at for at, name in enumerate(names)}
+    origins = list(range(len(names)))
+    for at, (piece, face) in enumerate(names):
+        layer = 0 if turn.face in piece else side - 1 if OPPOSITE[turn.face] in piece else 1
+        if layer in turn.layers:
+            moved = piece, face
+            for _ in range(turn.quarters):
+                moved = frozenset(rotation[each] for each in moved[0]), rotation[moved[1]]
+            origins[number[moved]] = at
+    return tuple(origins)
 
 
 def draw_net(facelets: str) -> str:

@@ -6,24 +6,20 @@ UD-slice); the same for u_edges, d_edges. slice: the choice alone. corners, ud_e
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import combinations, permutations
 from typing import NamedTuple
 
-from pi_appliance.puzzles.rubiks_cube.board import FACES
+from pi_appliance.puzzles.rubiks_cube.board import FACES, OPPOSITE, FaceMap, facelet_names, quarter_turn
 
-# The neighbours of each face above, left, right and below on the unfolded net.
-NEIGHBOURS = {"U": "BLRF", "R": "UFBD", "F": "ULRD", "D": "FLRB", "L": "UBFD", "B": "URLD"}
 # The sticker that defines the orientation comes first; the others follow clockwise.
 CORNERS = ("URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB")
 EDGES = ("UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR")
 SLICE = 8  # the edges from here on belong into the UD-slice, between upper and lower layer
 CENTRE = 4  # the middle of nine stickers
-OPPOSITE = {"U": "D", "D": "U", "R": "L", "L": "R", "F": "B", "B": "F"}
 
 State = tuple[int, ...]
-FaceMap = Mapping[str, str]  # the new face of each face when the whole cube is rotated or mirrored
 
 STICKERS = tuple((name, face) for name in CORNERS + EDGES for face in tuple(name))
 SOLVED: State = tuple(range(len(STICKERS)))
@@ -37,12 +33,6 @@ class PlacedPiece(NamedTuple):
     place: str
     facelets: tuple[int, ...]  # indexes in the order of the name of the place
     colours: str
-
-
-def quarter_turn(face: str) -> FaceMap:
-    """Return the rotation of the whole cube by a quarter clockwise around `face`."""
-    above, left, right, below = tuple(NEIGHBOURS[face])
-    return {each: each for each in FACES} | {above: right, right: below, below: left, left: above}
 
 
 def compose_maps(first: FaceMap, second: FaceMap) -> FaceMap:
@@ -108,21 +98,6 @@ def symmetries() -> tuple[FaceMap, ...]:
                 face_maps.append(faces)
                 faces = compose_maps(faces, quarter_turn("U"))
     return tuple(face_maps)
-
-
-@lru_cache(maxsize=2)
-def facelet_names(side: int) -> tuple[tuple[frozenset[str], str], ...]:
-    """Return for each facelet the faces of its piece and its own face."""
-    ends = {0: 0, side - 1: 1}
-    names = []
-    for face in FACES:
-        above, left, right, below = tuple(NEIGHBOURS[face])
-        for row in range(side):
-            for column in range(side):
-                beside = [(above, below)[ends[row]]] if row in ends else []
-                beside += [(left, right)[ends[column]]] if column in ends else []
-                names.append((frozenset((face, *beside)), face))
-    return tuple(names)
 
 
 def facelets_of(state: State, side: int) -> str:
@@ -350,16 +325,12 @@ def turn_symmetries() -> list[int]:
     return [number[conjugate(state, faces)] for faces in symmetries() for state in turn_states()]
 
 
-class FlipSliceClasses(NamedTuple):
-    """Flip and slice together (flip * 495 + slice), in classes under the symmetries."""
+def flip_slice_classes(report_progress: Callable[[float], None]) -> "dict[str, array[int]]":
+    """Return the 64,430 classes of flip * 495 + slice under the symmetries.
 
-    class_of: "array[int]"  # class * 16 + the symmetry that maps it onto the first of its class
-    first: "array[int]"
-    symmetries: "array[int]"  # a bit for each symmetry that leaves the first one unchanged
-
-
-def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceClasses:
-    """Return the 64,430 classes of flip and slice."""
+    class_of is the class * 16 + the symmetry that maps it onto `class_first`, the first of its
+    class. class_symmetries has a bit for each symmetry that leaves the first one unchanged.
+    """
     unknown = 0xFFFF_FFFF
     class_of, first, unchanged = array("I", [unknown]) * (FLIPS * SLICES), array("I"), array("H")
     inverses = inverse_symmetries()
@@ -379,16 +350,14 @@ def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceCla
             stays |= (image == raw) << number
         first.append(raw)
         unchanged.append(stays)
-    return FlipSliceClasses(class_of, first, unchanged)
+    return {"class_of": class_of, "class_first": first, "class_symmetries": unchanged}
 
 
 def _slice_symmetries() -> list[list[int]]:
-    choices = [frozenset(places) for places in slice_placements()[::ORDERS]]
-    number = {places: at for at, places in enumerate(choices)}
-    tables = []
+    number, tables = _slice_numbers(), []
     for faces in symmetries():
         to = [place for place, _ in edge_places(move_pieces(faces))]
-        tables.append([number[frozenset(to[place] for place in places)] for places in choices])
+        tables.append([number[frozenset(to[place] for place in places)] for places in number])
     return tables
 
 
@@ -399,7 +368,4 @@ def _flip_masks() -> list[int]:
     their layer change.
     """
     middle = frozenset(range(SLICE, len(EDGES)))
-    return [
-        sum(1 << place for place in frozenset(places) ^ middle if place < len(EDGES) - 1)
-        for places in slice_placements()[::ORDERS]
-    ]
+    return [sum(1 << place for place in places ^ middle if place < len(EDGES) - 1) for places in _slice_numbers()]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import Step, pluralize
-from pi_appliance.puzzles.rendering import listing_parser, move_problems, parse_error, raise_problems, svg_document
+from pi_appliance.puzzles.rendering import Problems, listing_parser, move_problems, parse_error, svg_document
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
     TURN_NAMES,
@@ -18,18 +18,10 @@ from pi_appliance.puzzles.rubiks_cube.board import (
     Solution,
     apply_turn,
     draw_net,
+    facelet_names,
     parse_turn,
 )
-from pi_appliance.puzzles.rubiks_cube.coordinates import (
-    CENTRE,
-    CORNERS,
-    EDGES,
-    PlacedPiece,
-    facelet_names,
-    home_faces,
-    is_odd,
-    iter_pieces,
-)
+from pi_appliance.puzzles.rubiks_cube.coordinates import CENTRE, CORNERS, EDGES, home_faces, is_odd, iter_pieces
 
 COLOURS = "WRGYOB"  # of the faces URFDLB on most cubes
 _BY_FACE: Mapping[str, str] = {face: face for face in FACES}
@@ -104,14 +96,13 @@ def _is_whole_cube(row: str) -> bool:
 
 def _read_cubes(rows: Sequence[tuple[int, str]], file: str) -> Board:
     """Return the cubes of numbered lines. Raises ConfigError with the problems of all."""
-    cubes: list[Board] = []
-    problems: list[Problem] = []
+    cubes, problems = list[Board](), Problems(file)
     for line, row in rows:
         try:
             cubes.append(move_problems(partial(parse, row, file), line - 1))
         except ConfigError as error:
             problems += error.problems
-    raise_problems(problems)
+    problems.raise_any()
     return replace(cubes[0], others=tuple(cubes[1:]))
 
 
@@ -145,11 +136,11 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
     face_of = _BY_COLOUR if marks & set("WYGO") and not marks & set("UFDL") else _BY_FACE
     kind = "colour" if face_of is _BY_COLOUR else "face"
     hint = f"stickers are {' '.join(face_of)}; check that all are of one kind"
-    raise_problems(
-        Problem(file, letter.line, letter.column, f"{letter.mark!r} is not a {kind}", hint)
-        for letter in letters
-        if letter.mark.upper() not in face_of
-    )
+    problems = Problems(file)
+    for mark, line, column in letters:
+        if mark.upper() not in face_of:
+            problems.add(line, column, f"{mark!r} is not a {kind}", hint)
+    problems.raise_any()
     found_side = _SIDE_BY_STICKERS.get(len(letters))
     if found_side is None or side not in {None, found_side}:
         last = letters[-1]
@@ -159,8 +150,9 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
     ordered = _order_net(letters, found_side) or letters
     facelets = "".join(face_of[letter.mark.upper()] for letter in ordered)
     names = {face: mark for mark, face in face_of.items()}
-    faults = find_faults(facelets, found_side, names)
-    raise_problems(Problem(file, ordered[at].line, ordered[at].column, message, hint) for at, message, hint in faults)
+    for at, message, hint in find_faults(facelets, found_side, names):
+        problems.add(ordered[at].line, ordered[at].column, message, hint)
+    problems.raise_any()
     return Board(found_side, facelets)
 
 
@@ -191,51 +183,38 @@ def _read_scramble(text: str, side: int, file: str) -> Board:
 
 
 def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[str]:
-    problems: list[Problem] = []
-    moves: list[str] = []
+    problems, moves = Problems(file), list[str]()
     for line, row in enumerate(text.splitlines(), 1):
         plain = re.sub(f"[{_PRIMES}]", "'", row)
         if not faces_only:
-            problems += [Problem(file, line, column, *fault) for column, fault in _bracket_faults(row)]
+            _check_brackets(row, line, problems)
             plain = re.sub(r"[(),]", " ", plain)
         for match in re.finditer(r"\S+", plain):
-            parts = list(_split_moves(match[0]))
+            word, parts = match[0], [part[0] for part in TURN_PATTERN.finditer(match[0])]
             moves += parts
-            if not all(parse_turn(part, side) and (part in TURN_NAMES or not faces_only) for part in parts):
-                problems.append(_move_problem(match[0], side, file, line, match.start() + 1))
+            are_turns = "".join(parts) == word and all(parse_turn(part, side) for part in parts)
+            if not are_turns or (faces_only and not set(parts) <= set(TURN_NAMES)):
+                is_of_3x3x3 = side == 2 and re.match(r"[URFDLB]w|[urfdlbMES]", word)
+                message = f"{word!r} is not a move" + " of a 2x2x2" * bool(is_of_3x3x3)
+                problems.add(line, match.start() + 1, message, "it has no middle layer" if is_of_3x3x3 else _MOVE_HELP)
     if len(moves) > _MAX_MOVES:
-        problems.append(Problem(file, 1, 1, f"there are {len(moves):,} moves", f"at most {_MAX_MOVES:,} are read"))
-    raise_problems(problems)
+        problems.add(1, 1, f"there are {len(moves):,} moves", f"at most {_MAX_MOVES:,} are read")
+    problems.raise_any()
     return moves
 
 
-def _bracket_faults(row: str) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Yield the column of each unmatched bracket, what is wrong, and the correction."""
+def _check_brackets(row: str, line: int, problems: Problems) -> None:
     opened: list[int] = []
     for column, sign in enumerate(row, 1):
         if sign == "(":
             opened.append(column)
         elif sign == ")" and not opened:
-            yield column, ("')' closes no bracket", "write ( before the first move of the group, or leave it out")
+            hint = "write ( before the first move of the group, or leave it out"
+            problems.add(line, column, "')' closes no bracket", hint)
         elif sign == ")":
             opened.pop()
     for column in opened:
-        yield column, ("'(' is not closed", "write ) after the last move of the group, or leave it out")
-
-
-def _split_moves(word: str) -> Iterator[str]:
-    """Yield the moves of a word such as RUR'U'; if it is not made of moves, the word."""
-    parts = [match[0] for match in TURN_PATTERN.finditer(word)]
-    if "".join(parts) == word:
-        yield from parts
-    else:
-        yield word
-
-
-def _move_problem(word: str, side: int, file: str, line: int, column: int) -> Problem:
-    if side == 2 and re.fullmatch(r"([URFDLB]w|[urfdlbMES]).*", word):
-        return Problem(file, line, column, f"{word!r} is not a move of a 2x2x2", "it has no middle layer")
-    return Problem(file, line, column, f"{word!r} is not a move", _MOVE_HELP)
+        problems.add(line, column, "'(' is not closed", "write ) after the last move of the group, or leave it out")
 
 
 def find_faults(facelets: str, side: int, names: Mapping[str, str]) -> list[Fault]:
@@ -331,15 +310,14 @@ def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
     if flipped % 2:
         message = f"impossible: {pluralize(flipped, 'edge')} flipped, and turning flips an even number"
         yield Fault(first_facelet["UF"], message, "flip one edge by hand, or look at their stickers again")
-    if side == 3 and _is_odd_placement(corners) != _is_odd_placement(edges):
+    orders = []
+    for group in (corners, edges):
+        places = [frozenset(piece.place) for piece in group]
+        orders.append([places.index(frozenset(piece.colours)) for piece in group])
+    if side == 3 and is_odd(orders[0]) != is_odd(orders[1]):
         message = "impossible: two pieces are exchanged (parity), and turning never exchanges just two"
         hint = "exchange two edges or two corners by hand, or look at their stickers again"
         yield Fault(first_facelet["UF"], message, hint)
-
-
-def _is_odd_placement(pieces: list[PlacedPiece]) -> bool:
-    places = [frozenset(piece.place) for piece in pieces]
-    return is_odd([places.index(frozenset(piece.colours)) for piece in pieces])
 
 
 FACE_SIDE = 84  # of the net, in units of the picture

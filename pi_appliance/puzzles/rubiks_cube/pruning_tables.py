@@ -22,6 +22,7 @@ MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
 )
 CLASS_COUNT = 64_430
 LARGE_SIZE = CLASS_COUNT * c.TWISTS  # bytes
+_PIECE_SIZE = 1024 * c.TWISTS  # bytes that are copied at once
 SEARCH_MOVES = ("twist", "slice_sorted", "corners", "ud_edges")
 """The move tables that a search reads, in the order of `SearchTables`."""
 _ROW_TABLES = ("classes", "twist", "twist_symmetry", "class_symmetries")
@@ -136,15 +137,11 @@ def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
     built["corners"] = c.placement_moves(list(permutations(range(8))), c.corner_places)
     runtime.report_progress(0.3, note)
     built["ud_edges"], built["ud_ranks"] = c.ud_edge_moves(slice_sorted)
-    classes = c.flip_slice_classes(lambda part: runtime.report_progress(0.4 + 0.6 * part, note))
+    built |= c.flip_slice_classes(lambda part: runtime.report_progress(0.4 + 0.6 * part, note))
     products, turns = c.symmetry_products(), c.turn_symmetries()
     inverse_turns = chain.from_iterable(turns[at * c.TURNS : (at + 1) * c.TURNS] for at in c.inverse_symmetries())
-    built |= {
-        "products": array("B", products),
-        "turn_symmetry": array("B", turns),
-        "inverse_turns": array("B", inverse_turns),
-    }
-    built |= {"class_of": classes.class_of, "class_first": classes.first, "class_symmetries": classes.symmetries}
+    built |= {"products": array("B", products), "turn_symmetry": array("B", turns)}
+    built["inverse_turns"] = array("B", inverse_turns)
     return built | class_moves(built)
 
 
@@ -165,17 +162,12 @@ def _build_small_tables(moves: Tables, runtime: SearchRuntime) -> dict[str, Buff
         return array("H", [table[number * c.TURNS + turn] for number in range(count) for turn in c.PHASE2_TURNS])
 
     orders, corners = phase2_moves(moves["slice_sorted"], c.ORDERS), phase2_moves(moves["corners"], c.FACTORIAL)
+    classes = array("H", [code >> 4 for code in moves["classes"]])
     tables = {
         "corners": (corners, orders, c.FACTORIAL, c.ORDERS, len(c.PHASE2_TURNS)),
         "edges": (moves["ud_edges"], orders, c.FACTORIAL, c.ORDERS, len(c.PHASE2_TURNS)),
         "twists": (moves["twist"], moves["slice"], c.TWISTS, c.SLICES, c.TURNS),
-        "classes": (
-            array("H", [code >> 4 for code in moves["classes"]]),
-            array("H", bytes(2 * c.TURNS)),
-            CLASS_COUNT,
-            1,
-            c.TURNS,
-        ),
+        "classes": (classes, array("H", bytes(2 * c.TURNS)), CLASS_COUNT, 1, c.TURNS),
     }
     return {name: build_distance_table(*table, runtime, f"table of {name}") for name, table in tables.items()}
 
@@ -240,19 +232,14 @@ def _start_build(runtime: SearchRuntime, checkpoint: Checkpoint) -> LargeTableBu
         if depth == _MAX_DISTANCE:
             return LargeTableBuild(large, saved.values["counts"], depth, saved.values["row"])
         # Workers were ahead of `row`; their entries are not in the counts yet.
-        complete = saved.values["counts"][: depth + 1]
-        return LargeTableBuild(large, [*complete, _count_known(large) - sum(complete)], depth, saved.values["row"])
-    for begin in range(0, LARGE_SIZE, c.TWISTS * 1024):
-        end = min(begin + c.TWISTS * 1024, LARGE_SIZE)
+        complete, pieces = saved.values["counts"][: depth + 1], range(0, LARGE_SIZE, _PIECE_SIZE)
+        known = LARGE_SIZE - sum(bytes(large[at : at + _PIECE_SIZE]).count(0xFF) for at in pieces)
+        return LargeTableBuild(large, [*complete, known - sum(complete)], depth, saved.values["row"])
+    for begin in range(0, LARGE_SIZE, _PIECE_SIZE):
+        end = min(begin + _PIECE_SIZE, LARGE_SIZE)
         large[begin:end] = b"\xff" * (end - begin)
     large[0] = 0
     return LargeTableBuild(large, [1])
-
-
-def _count_known(large: "memoryview[int]") -> int:
-    """Return the number of known entries."""
-    unknown = sum(bytes(large[at : at + c.TWISTS * 1024]).count(0xFF) for at in range(0, LARGE_SIZE, c.TWISTS * 1024))
-    return LARGE_SIZE - unknown
 
 
 def _run_levels(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
-from pi_appliance.puzzles.rubiks_cube.board import FACES
+from pi_appliance.puzzles.rubiks_cube.board import FACES, FaceMap
 from pi_appliance.puzzles.rubiks_cube.coordinates import SOLVED, TURNS, Coordinates, State, to_coordinates, turn_states
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, PhaseSearch, SearchTables
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, find_solutions
@@ -28,7 +28,6 @@ PARALLEL_SPLITS = ((12, 1), (14, 27), (MAX_LENGTH, 243))
 
 A part takes hundredths of a second, in plain Python a second.
 """
-_BUFFER_COUNT = 10
 
 Turns = tuple[int, ...]
 StopCondition = Callable[[int, int], bool]
@@ -47,7 +46,7 @@ class CubeView(NamedTuple):
 
     state: State
     start: Coordinates
-    names: c.FaceMap  # of its faces, in the cube of the board
+    names: FaceMap  # of its faces, in the cube of the board
     is_inverse: bool
 
     def to_cube_turns(self, turns: Turns) -> Turns:
@@ -72,10 +71,10 @@ def inverse_turn(turn: int) -> int:
     return turn - turn % 3 + 2 - turn % 3
 
 
-def axis_rotations() -> list[c.FaceMap]:
+def axis_rotations() -> list[FaceMap]:
     """Return the rotations around the corner URF: each brings another axis upright."""
-    corner: c.FaceMap = dict(zip("URFDLB", "RFULBD", strict=True))
-    identity: c.FaceMap = {face: face for face in FACES}
+    corner: FaceMap = dict(zip("URFDLB", "RFULBD", strict=True))
+    identity: FaceMap = {face: face for face in FACES}
     return [identity, corner, c.compose_maps(corner, corner)]
 
 
@@ -112,14 +111,9 @@ def turn_prefixes(length: int) -> Sequence[Turns]:
     ]
 
 
-def never_stop(_moves: int, _nodes: int) -> bool:
-    """Return False: the caller ends the search."""
-    return False
-
-
 def search_buffers() -> "list[array[int]]":
     """Return the buffers of a `PhaseSearch`."""
-    return [array("i", bytes(4 * MAX_LENGTH)) for _ in range(_BUFFER_COUNT)]
+    return [array("i", bytes(4 * MAX_LENGTH)) for _ in range(10)]
 
 
 class TwoPhaseSearch:
@@ -142,7 +136,7 @@ class TwoPhaseSearch:
         """The number of positions searched; on many cores, in all finished units."""
         return self._finished_nodes if self._executor else self._search.nodes
 
-    def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
+    def run(self, should_stop: StopCondition = lambda _moves, _nodes: False) -> Iterator[PhaseSolution | None]:
         """Yield each shorter solution, at least one, and None now and then."""
         if not self._executor:
             for unit in self._work_units(should_stop):
