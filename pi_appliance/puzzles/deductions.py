@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pi_appliance.puzzles import Answer, Details, Proof, SolveMode, Table
 from pi_appliance.puzzles.runtime import SearchRuntime, partial_result
@@ -13,18 +13,16 @@ LEVELS = ("easy", "medium", "hard", "extreme")
 """Levels of difficulty for a person. Each puzzle maps its techniques to them."""
 CONTRADICTION = "contradiction"
 """The technique of a step that proves that no solution exists."""
+VERDICTS = ("none", "unique", "several")
+"""What the first two solutions say about a puzzle, by their number."""
 
 
-class NamedStep(Protocol):
-    """A step, as far as its rating is concerned."""
+@dataclass(frozen=True, slots=True)
+class NamedStep:
+    """A step as a person goes: its technique, and its reason in words."""
 
-    @property
-    def technique(self) -> str:
-        """The name of the technique."""
-
-    @property
-    def text(self) -> str:
-        """The step in words."""
+    technique: str
+    text: str
 
 
 class SearchLimitReached(Exception):
@@ -85,11 +83,6 @@ def find_first_two(solutions: Iterator[Solution]) -> list[Solution]:
     with partial_result(lambda: known[bool(found)]):
         found.extend(islice(solutions, 2))
     return found
-
-
-def verdict(found: Sequence[object]) -> str:
-    """Return what the first two solutions say about a puzzle."""
-    return ("none", "unique", "several")[len(found)]
 
 
 def count_limit(mode: SolveMode, count_to: int | None, unasked: int) -> int | None:

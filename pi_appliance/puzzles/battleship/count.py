@@ -74,10 +74,9 @@ class CountCheckpoint:
         self._layers: list[list[Buffer] | None] = [pack_layer({0: 1})]  # None: it is in the cache
         if saved := self._entry("back").load():
             self.completions, self.water = unpack_layer(saved.buffers), saved.values["water"]
-        while (
-            self.rows_mapped < rows and self.rows_counted < rows and self._entry(f"row-{self.rows_counted + 1}").load()
-        ):
-            self._layers.append(None)
+        if self.rows_mapped < rows:
+            while self.rows_counted < rows and self._entry(f"row-{self.rows_counted + 1}").load():
+                self._layers.append(None)
         if self.rows_counted < rows and self.rows_mapped < rows:
             self.completions, self.water = {}, []
 

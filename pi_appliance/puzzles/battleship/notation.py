@@ -67,7 +67,7 @@ def parse(text: str, file: str = "board") -> Board:
     rows: Sequence[str]
     sunk_ships: Sequence[Ship] = ()
     if any(_SHOT.search(row) or _begins_with_square(row) for _, row in body) or (not body and "size" in state.headers):
-        rows, sunk_ships = _parse_shots(state, body, _parse_size(state))
+        rows, sunk_ships = _parse_shots(state, body)
     elif "size" in state.headers:
         line, column, _ = state.headers["size"]
         state.add(line, column, "a size is given, and a grid follows", "a grid shows its size: remove this row")
@@ -104,15 +104,6 @@ def _parse_header(state: _ParseState, row: Row) -> bool:
         value = match[2].strip()
         state.headers[name] = (row[0], match.start(2) + len(match[2]) - len(match[2].lstrip()) + 1, value)
     return True
-
-
-def _parse_size(state: _ParseState) -> tuple[int, int]:
-    line, column, text = state.headers.get("size", (1, 1, "10x10"))
-    try:
-        return parse_size(text)
-    except InvalidOption as error:
-        state.add_error(line, column, error)
-        return 10, 10
 
 
 def _parse_grid(state: _ParseState, body: Sequence[Row]) -> list[str]:
@@ -186,8 +177,7 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
     for line, column, word in state.whole:
         ship = parse_ship(word)
         if ship is None:
-            hint = "name its first and last square, such as B5-B8"
-            state.add(line, column, f"{word!r} is not a valid ship", hint)
+            state.add(line, column, f"{word!r} is not a valid ship", "name its first and last square, such as B5-B8")
         elif ship.end.x >= len(rows[0]) or ship.end.y >= len(rows):
             state.add(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
         elif any(rows[y][x] != SUNK for x, y in ship.squares):
@@ -200,25 +190,28 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
     return ships
 
 
-def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int]) -> tuple[Sequence[str], list[Ship]]:
-    """Return the rows of a board of `size` (columns, rows), and the ships sunk as a whole."""
-    width, height = size
+def _parse_shots(state: _ParseState, body: Sequence[Row]) -> tuple[Sequence[str], list[Ship]]:
+    """Return the rows of a board, and the ships sunk as a whole."""
+    line, column, text = state.headers.get("size", (1, 1, "10x10"))
+    try:
+        width, height = parse_size(text)
+    except InvalidOption as error:
+        state.add_error(line, column, error)
+        width = height = 10
     marks: dict[Square, str] = {}
     whole: dict[Square, Ship] = {}
     for line, row in body:
         for mark, targets in _split_clauses(state, line, row):
             for ship, column in _join_sunk_squares(mark, targets):
                 if ship.end.x >= width or ship.end.y >= height:
-                    hint = f"it has {width} columns and {height} rows"
-                    state.add(line, column, f"{ship} is outside the sea", hint)
+                    state.add(line, column, f"{ship} is outside the sea", f"it has {width} columns and {height} rows")
                     continue
                 for square in ship.squares:
                     before = marks.get(square, mark)
                     if MISS in (before, mark) and before != mark:
                         state.add(line, column, f"{square} is a miss and a hit", "remove one of the two")
                     if whole.get(square, ship) != ship:
-                        message = f"{ship} overlaps {whole[square]}"
-                        state.add(line, column, message, "two ships share no square")
+                        state.add(line, column, f"{ship} overlaps {whole[square]}", "two ships share no square")
                     marks[square] = SUNK if SUNK in (before, mark) else mark
                 if mark == SUNK and len(ship.squares) > 1:
                     whole.update(dict.fromkeys(ship.squares, ship))
@@ -301,11 +294,8 @@ def render(board: Board) -> str:
 
 def render_solution(board: Board, line: Solution) -> str:
     """Draw `line`: its notation, then the sea with a letter per ship and water as dots."""
-    letters = {
-        square: (ascii_uppercase + ascii_lowercase)[number]
-        for number, ship in enumerate(line)
-        for square in ship.squares
-    }
+    named = zip(ascii_uppercase + ascii_lowercase, line, strict=False)
+    letters = {square: letter for letter, ship in named for square in ship.squares}
     rows = draw_rows(letters, board.width, board.height, MISS)
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
 
@@ -355,8 +345,7 @@ def _square_center(x: int, y: int) -> tuple[int, int]:
 def _draw_sea(board: Board) -> Iterator[str]:
     for y, row in enumerate(board.rows):
         for x, mark in enumerate(row):
-            name = "fog" if mark == UNKNOWN else "sea"
-            yield _draw_square(f"bs-{name} bs-grid", x, y)
+            yield _draw_square(f"bs-{'fog' if mark == UNKNOWN else 'sea'} bs-grid", x, y)
     yield from _draw_labels(board)
 
 
@@ -366,13 +355,9 @@ def _draw_square(style: str, x: int, y: int) -> str:
 
 
 def _draw_labels(board: Board) -> Iterator[str]:
-    for x in range(board.width):
-        center, _ = _square_center(x, 0)
-        letter = str(Square(x, 0))[0]
-        yield f'<text class="bs-name" font-size="15" x="{center}" y="{LABEL_SIZE - 8}">{letter}</text>'
-    for y in range(board.height):
-        _, center = _square_center(0, y)
-        yield f'<text class="bs-name" font-size="15" x="{LABEL_SIZE // 2}" y="{center + 5}">{y + 1}</text>'
+    places = [(str(Square(x, 0))[0], _square_center(x, 0)[0], LABEL_SIZE - 8) for x in range(board.width)]
+    places += [(str(y + 1), LABEL_SIZE // 2, _square_center(0, y)[1] + 5) for y in range(board.height)]
+    return (f'<text class="bs-name" font-size="15" x="{x}" y="{y}">{name}</text>' for name, x, y in places)
 
 
 def _draw_ship(ship: Ship) -> str:
@@ -416,19 +401,14 @@ def probability_tables(board: Board, marginals: Marginals) -> list[Table]:
 
 def render_heatmap(board: Board, marginals: Marginals) -> str:
     """Draw the ship probability of every square, and the best shot."""
-    parts = [
-        part
-        for y in range(board.height)
-        for x in range(board.width)
-        for part in _draw_chance(board.rows[y][x], ship_percent(marginals, Square(x, y)), x, y)
-    ]
-    parts += _draw_labels(board)
-    best = find_best_shot(board, marginals)
+    parts: list[str] = []
+    for square in board.find_marks(UNKNOWN + MISS + HIT + SUNK):
+        parts += _draw_chance(board.rows[square.y][square.x], ship_percent(marginals, square), *square)
     title = "Battleship: the probability of a ship on each square, in per cent"
-    if best:
-        left, top = LABEL_SIZE + SQUARE_SIZE * best.x + 2, LABEL_SIZE + SQUARE_SIZE * best.y + 2
-        side = SQUARE_SIZE - 4
-        parts.append(f'<rect class="bs-best" x="{left}" y="{top}" width="{side}" height="{side}"/>')
+    parts += _draw_labels(board)
+    if best := find_best_shot(board, marginals):
+        (x, y), half = _square_center(*best), SQUARE_SIZE // 2 - 2
+        parts.append(f'<rect class="bs-best" x="{x - half}" y="{y - half}" width="{2 * half}" height="{2 * half}"/>')
         title += f"; the best shot is {best}, {ship_percent(marginals, best):.1f}"
     return svg_document(*_picture_size(board), title, _HEATMAP_STYLE, parts)
 
@@ -444,13 +424,8 @@ def _draw_chance(mark: str, percent: float, x: int, y: int) -> Iterator[str]:
         yield from _draw_mark(HIT, across, down)
     else:
         bright = " bs-on" if shade >= INVERTED_TEXT_SHADE else ""
-        number = _format_percent(percent)
+        number = f"{percent:.0f}"  # 0 and 100 stand for exact values only
+        if 0 < percent < 1 or 99 < percent < 100:
+            number = "&lt;1" if percent < 1 else "&gt;99"
         size = 17 if len(number) < 3 else 14
         yield f'<text class="bs-chance{bright}" font-size="{size}" x="{across}" y="{down + 6}">{number}</text>'
-
-
-def _format_percent(percent: float) -> str:
-    """Round to whole per cent; 0 and 100 stand for exact values only."""
-    if 0 < percent < 1:
-        return "&lt;1"
-    return "&gt;99" if 99 < percent < 100 else f"{percent:.0f}"

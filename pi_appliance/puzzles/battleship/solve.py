@@ -103,9 +103,8 @@ class FleetSearch:
         self._remaining[place.length] -= 1
         self._placed.append(place)
         blocked, remaining = place.mask | place.halo, self._remaining
-        yield from self._cover_hits(
-            hits, [each for each in places if not each.mask & blocked and remaining[each.length]]
-        )
+        later = [each for each in places if not each.mask & blocked and remaining[each.length]]
+        yield from self._cover_hits(hits, later)
         self._placed.pop()
         self._remaining[place.length] += 1
 
@@ -262,8 +261,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     >>> [str(ship) for ship in fleet]
     ['A1-A2', 'B1']
     """
-    board = notation.parse(board) if isinstance(board, str) else board
-    return _BoardSolver(board, runtime).solve(mode)
+    return _BoardSolver(notation.parse(board) if isinstance(board, str) else board, runtime).solve(mode)
 
 
 def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
@@ -310,10 +308,8 @@ class _BoardSolver:
             return self._decide_by_count(mode)
         if first is None:
             self.earlier_nodes += search.nodes_searched
-            tried = pluralize(self.earlier_nodes, "ship")
-            return self._impossible(
-                Proof.EXHAUSTION, f"every way to place the fleet was tried ({tried} placed) and none fits"
-            )
+            reason = f"every way to place the fleet was tried ({pluralize(self.earlier_nodes, 'ship')} placed)"
+            return self._impossible(Proof.EXHAUSTION, f"{reason} and none fits")
         search.node_limit = None
         return self._possible(mode, search, chain([first], solutions))
 
@@ -335,7 +331,7 @@ class _BoardSolver:
         self.proven = "the board is possible"
         earlier_nodes, details = self.earlier_nodes, Details(possible="yes")
         answer: Answer[Solution] = Answer(
-            solutions=islice(solutions, 1) if mode is SolveMode.FIRST else solutions,
+            solutions=islice(solutions, {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode)),
             nodes_searched=lambda: earlier_nodes + search.nodes_searched,
             details=details,
         )
@@ -346,18 +342,14 @@ class _BoardSolver:
         except Interrupted as error:
             error.partial_result = f"{self.proven}; {error.partial_result}"
             raise
-        if mode is SolveMode.COUNT:
-            answer = replace(answer, solutions=iter(()))
         details["placements_distinct_ships"] = count // label_factor(self.board) * count_relabelings(self.board)
         if map_error:
             details["map"] = map_error
         shot = notation.find_best_shot(self.board, marginals) if marginals else None
         if marginals and shot:
             details |= {"best_shot": str(shot), "best_shot_per_cent": round(notation.ship_percent(marginals, shot), 2)}
-            tables = notation.probability_tables(self.board, marginals)
-            answer = replace(
-                answer, tables=tables, pictures={"probability": notation.render_heatmap(self.board, marginals)}
-            )
+            pictures = {"probability": notation.render_heatmap(self.board, marginals)}
+            answer = replace(answer, tables=notation.probability_tables(self.board, marginals), pictures=pictures)
         details["kernel"] = kernel_mode(kernel)
         return replace(answer, count=count)
 
@@ -376,13 +368,8 @@ class _BoardSolver:
         """Return the proof that the board is impossible, with the contradicting marks."""
         nodes, self.proven = self.earlier_nodes, f"the board is impossible: {reason}"
         details, words = explain_contradiction(self.board, self._tick)
-        return Answer(
-            nodes_searched=lambda: nodes,
-            count=0,
-            proof=proof,
-            reason=reason + words,
-            details={"possible": "no", **details},
-        )
+        details = {"possible": "no", **details}
+        return Answer(nodes_searched=lambda: nodes, count=0, proof=proof, reason=reason + words, details=details)
 
     def _tick(self, nodes: int) -> None:
         with partial_result(lambda: self.proven):
@@ -409,7 +396,5 @@ def generate(
         shots.update(dict.fromkeys(shots.keys() & set(place.ship.squares), mark))
     rows = draw_rows(shots, board.width, board.height, UNKNOWN)
     hits = sum(mark != MISS for mark in shots.values())
-    return GeneratedBoard(
-        replace(empty, rows=rows, sunk_ships=sunk_ships),
-        {"shots": len(shots), "hits": hits, "sunk_ships": len(sunk_ships)},
-    )
+    details = {"shots": len(shots), "hits": hits, "sunk_ships": len(sunk_ships)}
+    return GeneratedBoard(replace(empty, rows=rows, sunk_ships=sunk_ships), details)

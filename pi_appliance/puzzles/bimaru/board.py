@@ -29,6 +29,8 @@ class Mark(StrEnum):
 
 
 PIECES = "<>^v#O"
+ENDS = {Mark.LEFT: (1, 0), Mark.RIGHT: (-1, 0), Mark.TOP: (0, 1), Mark.BOTTOM: (0, -1)}
+"""The direction, right and down, in which a ship goes on from each end."""
 SHIP_MARKS = Mark.SHIP + PIECES
 FLEETS = {
     "small": (3, 2, 2, 1, 1, 1),
@@ -187,9 +189,7 @@ def _find_wrong_totals(board: Board, occupied: set[Square]) -> Iterator[str]:
 def _find_wrong_givens(board: Board, occupied: set[Square]) -> Iterator[str]:
     for square in board.givens:
         given, (x, y) = Mark(board.rows[square.y][square.x]), square
-        left, right, above, below = (
-            Square(x + dx, y + dy) in occupied for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1))
-        )
+        right, left, below, above = (Square(x + across, y + down) in occupied for across, down in fleets.SIDES)
         is_right = {
             Mark.WATER: square not in occupied,
             Mark.SHIP: square in occupied,

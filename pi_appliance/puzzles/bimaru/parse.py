@@ -9,6 +9,7 @@ from pi_appliance.errors import InvalidOption, suggest
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, SIDES, Square, format_fleet
 from pi_appliance.puzzles.bimaru.board import (
+    ENDS,
     FLEETS,
     SHIP_MARKS,
     Board,
@@ -252,10 +253,6 @@ def _check_lines(state: _ParseState, board: Board) -> None:
         state.add(*state.fleet_place, message, "correct the fleet or a square")
 
 
-# The sides on which a ship continues from each piece; the other sides are water.
-_CONTINUES: Mapping[str, tuple[tuple[int, int], ...]] = {
-    Mark.LEFT: ((1, 0),), Mark.RIGHT: ((-1, 0),), Mark.TOP: ((0, 1),), Mark.BOTTOM: ((0, -1),), Mark.SINGLE: (),
-}  # fmt: skip
 _SIDE_NAMES = {(1, 0): "to the right", (-1, 0): "to the left", (0, 1): "downwards", (0, -1): "upwards"}
 
 
@@ -272,9 +269,10 @@ def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[
         if not (all(can_continue[:2]) or all(can_continue[2:])):
             hint = "a middle piece has a ship square on two opposite sides"
             yield f"{square} is the middle of a ship, which cannot go on in both directions", hint
-    for side, other in sides.items() if mark in _CONTINUES else ():
-        if side in _CONTINUES[mark] and marks.get(other, Mark.WATER) == Mark.WATER:
+    continues = ENDS.get(Mark(mark))  # on the other sides is water
+    for side, other in sides.items() if continues or mark == Mark.SINGLE else ():
+        if side == continues and marks.get(other, Mark.WATER) == Mark.WATER:
             blocked = f"{other} is water" if other in marks else "there is the edge"
             yield f"the ship on {square} goes on {_SIDE_NAMES[side]}, and {blocked}", "correct the piece"
-        elif side not in _CONTINUES[mark] and marks.get(other, Mark.WATER) in SHIP_MARKS:
+        elif side != continues and marks.get(other, Mark.WATER) in SHIP_MARKS:
             yield f"the ship on {square} ends there, and {other} is a ship square", "correct one of the two"

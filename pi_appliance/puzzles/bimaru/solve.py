@@ -38,7 +38,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     )
     solutions = search.find_solutions()
     found = deductions.find_first_two(solutions)
-    details: Details = {"givens": len(board.givens), "verdict": deductions.verdict(found)}
+    details: Details = {"givens": len(board.givens), "verdict": deductions.VERDICTS[len(found)]}
     answer: Answer[Solution] = Answer(nodes_searched=lambda: search.nodes_searched, details=details)
     if not found:
         grid = techniques.SolvingGrid(board)

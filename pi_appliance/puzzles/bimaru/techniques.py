@@ -7,8 +7,9 @@ from functools import partial
 from itertools import combinations
 from math import comb
 
-from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square
-from pi_appliance.puzzles.bimaru.board import PIECES, Board, Mark, set_mark
+from pi_appliance.puzzles import deductions
+from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, union_masks
+from pi_appliance.puzzles.bimaru.board import ENDS, PIECES, Board, Mark, set_mark
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.search import (
     Contradiction,
@@ -21,7 +22,7 @@ from pi_appliance.puzzles.bimaru.search import (
     narrow,
     survey_fleet,
 )
-from pi_appliance.puzzles.deductions import CONTRADICTION, LEVELS, Difficulty, describe_next, join_names, rate_steps
+from pi_appliance.puzzles.deductions import CONTRADICTION, LEVELS, Difficulty, NamedStep, describe_next, join_names
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 TECHNIQUES = {
@@ -36,11 +37,9 @@ MAX_ARRANGEMENTS = 500  # of the ship squares of a line; a person gives up earli
 
 
 @dataclass(frozen=True, slots=True)
-class Deduction:
+class Deduction(NamedStep):
     """One step: its reason, and the squares that become ship or water."""
 
-    technique: str
-    text: str
     ships: int = 0
     water: int = 0
     reason: int = 0  # the squares that are the reason
@@ -67,8 +66,7 @@ class SolvingGrid:
     def find_deduction(self) -> Deduction | None:
         """Return a contradiction or the simplest deduction; None if only a guess helps."""
         try:
-            self._check_contact()
-            self._check_lines()
+            self._check_contact_and_lines()
             self._complete, self._possible = survey_fleet(self.layout, self.ships, self.water, self.layout.places)
         except Contradiction as error:
             return Deduction(CONTRADICTION, str(error), reason=error.mask)
@@ -78,11 +76,9 @@ class SolvingGrid:
                 return new
         return None
 
-    def _check_contact(self) -> None:
+    def _check_contact_and_lines(self) -> None:
         if touching := self.layout.corners_of(self.ships) & self.ships:
             raise Contradiction("contact", str(self.layout.squares(touching)[0]), mask=touching)
-
-    def _check_lines(self) -> None:
         for mask, total, at in self.layout.counted_lines:
             name, has = self.layout.lines[at].name, (self.ships & mask).bit_count()
             if has > total:
@@ -106,10 +102,8 @@ class SolvingGrid:
         for line in self.layout.lines:
             free = self.open & line.mask
             if free and line.total == (self.ships & line.mask).bit_count():
-                if line.total:
-                    text = f"{_line_name(line)} has all of its ship squares, so the rest is water: {self._names(free)}"
-                else:
-                    text = f"{_line_name(line)} has no ship squares, so it is water: {self._names(free)}"
+                why = "all of its ship squares, so the rest" if line.total else "no ship squares, so it"
+                text = f"{_line_name(line)} has {why} is water: {self._names(free)}"
                 yield Deduction("full line", text, water=free, reason=self.ships & line.mask)
 
     def _needed_squares(self) -> Iterator[Deduction]:
@@ -129,13 +123,12 @@ class SolvingGrid:
                 text = f"{Square(x, y)} is a ship of 1, so the squares around it are water"
                 yield Deduction("given piece", text, water=around, reason=bit)
             else:
-                right, down = {Mark.LEFT: (1, 0), Mark.RIGHT: (-1, 0), Mark.TOP: (0, 1), Mark.BOTTOM: (0, -1)}[piece]
+                right, down = ENDS[piece]
                 ahead = 1 << self.layout.number(Square(x + right, y + down))
-                beside = self.layout.corners_of(bit) | self.layout.sides_of(bit) & ~ahead
-                end = {Mark.LEFT: "left", Mark.RIGHT: "right", Mark.TOP: "upper", Mark.BOTTOM: "lower"}[piece]
+                end = {Mark.TOP: "upper", Mark.BOTTOM: "lower"}.get(piece, piece.name.lower())
                 text = f"{Square(x, y)} is the {end} end of a ship: it goes on at {self._names(ahead)}, and the"
                 text += " other squares around it are water"
-                yield Deduction("given piece", text, ahead, beside, bit)
+                yield Deduction("given piece", text, ahead, around & ~ahead, bit)
 
     def _middle_piece(self, square: Square, bit: int) -> Iterator[Deduction]:
         row, column = self.layout.lines[square.y].mask, self.layout.lines[self.layout.height + square.x].mask
@@ -161,13 +154,12 @@ class SolvingGrid:
             ends = self.layout.sides_of(run) & self.open
             if run.bit_count() == longest and ends:
                 text = f"no ship that is left is longer than {longest}, so {self._names(run)} ends there:"
-                yield Deduction(
-                    "longest ship", f"{text} {self._names(ends)} {_are_water(ends)}", water=ends, reason=run
-                )
+                text += f" {self._names(ends)} {_are_water(ends)}"
+                yield Deduction("longest ship", text, water=ends, reason=run)
 
     def _open_runs(self) -> Iterator[int]:
-        """Yield the runs of ship squares that are not a complete ship."""
-        yield from self.layout.find_runs(self.ships & ~mask_places(self._complete))
+        """Return the runs of ship squares that are not a complete ship."""
+        return self.layout.find_runs(self.ships & ~mask_places(self._complete))
 
     def _common_squares(self) -> Iterator[Deduction]:
         for run in self._open_runs():
@@ -187,9 +179,9 @@ class SolvingGrid:
         return ships, water
 
     def _consequences(self, ships: int, water: int, *, several: bool) -> str:
-        verbs = ("cover", "leave") if several else ("covers", "leaves")
-        parts = [f"{verbs[0]} {self._names(ships)}"] if ships else []
-        parts += [f"{verbs[1]} {self._names(water)} empty"] if water else []
+        end = "" if several else "s"
+        parts = [f"cover{end} {self._names(ships)}"] if ships else []
+        parts += [f"leave{end} {self._names(water)} empty"] if water else []
         return f" {' and '.join(parts)}"
 
     def _last_places(self) -> Iterator[Deduction]:
@@ -198,9 +190,7 @@ class SolvingGrid:
             places = [place for place in self._possible if place.length == length]
             if len(places) == left[length]:
                 names = join_names([str(place.ship) for place in places])
-                halo = 0
-                for place in places:
-                    halo |= place.halo
+                halo = union_masks(place.halo for place in places)
                 ships = f"the ship of {length} fits" if len(places) == 1 else f"the ships of {length} that are left fit"
                 text = f"{ships} only on {names}"
                 yield Deduction("last place", text, mask_places(places), halo & self.open, 0)
@@ -215,12 +205,10 @@ class SolvingGrid:
         dead = self.open & ~mask_places(self._possible)
         if dead:
             left = Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
-            ships = f"none of the ships that are left ({', '.join(map(str, sorted(left.elements(), reverse=True)))})"
-            text = (
-                f"{ships} fits on {self._names(dead)}: water"
-                if left
-                else f"all ships are found: {self._names(dead)} {_are_water(dead)}"
-            )
+            lengths, names = ", ".join(map(str, sorted(left.elements(), reverse=True))), self._names(dead)
+            text = f"all ships are found: {names} {_are_water(dead)}"
+            if left:
+                text = f"none of the ships that are left ({lengths}) fits on {names}: water"
             yield Deduction("no room", text, water=dead)
 
     def _line_arrangements(self) -> Iterator[Deduction]:
@@ -334,7 +322,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 
 def rate_difficulty(board: Board, runtime: SearchRuntime, solution: Solution = ()) -> Difficulty:
     """Rate a puzzle; without the `solution`, up to the first guess. Raises Interrupted."""
-    return rate_steps(iter_deductions(SolvingGrid(board), solution), TECHNIQUES, runtime)
+    return deductions.rate_steps(iter_deductions(SolvingGrid(board), solution), TECHNIQUES, runtime)
 
 
 def find_hard_square(board: Board, level: str, runtime: SearchRuntime) -> Square | None:
@@ -349,13 +337,9 @@ def find_hard_square(board: Board, level: str, runtime: SearchRuntime) -> Square
 
 
 def redundant_givens(board: Board, runtime: SearchRuntime) -> Iterator[Square]:
-    """Yield each given square without which the solution stays unique.
-
-    Raises SearchLimitReached, Interrupted.
-    """
-    givens = board.givens
-    for done, square in enumerate(givens):
-        tick = partial(runtime.report_progress, None, f"is given square {done + 1} of {len(givens)} needed?")
+    """Yield given squares without which the solution stays unique. Raises SearchLimitReached."""
+    for number, square in enumerate(board.givens, 1):
+        tick = partial(runtime.report_progress, None, f"is given square {number} of {len(board.givens)} needed?")
         tick()
         if len(find_two(set_mark(board, square, Mark.UNKNOWN), tick, REDUNDANCY_LIMIT)) == 1:
             yield square

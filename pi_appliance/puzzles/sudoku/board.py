@@ -49,16 +49,14 @@ class Board:
         return len(self.grids) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A row, a column or a box, and its cells."""
 
     name: str
     cells: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GridLayout:
+class GridLayout(NamedTuple):
     """Units and peers of each cell. Cells are numbered in reading order from 0."""
 
     size: int
@@ -134,13 +132,9 @@ def draw_grid(grid: str, size: int) -> str:
     """Draw a grid with lines between its boxes."""
     width, height = BOXES[size]
     ruler = "+".join(["-" * (2 * width + 1)] * (size // width))[1:-1] + "\n"
-    lines = []
-    for number in range(size):
-        row = grid[number * size : (number + 1) * size]
-        if number and number % height == 0:
-            lines.append(ruler)
-        lines.append(" | ".join(" ".join(row[left : left + width]) for left in range(0, size, width)) + "\n")
-    return "".join(lines)
+    boxes = [" ".join(grid[at : at + width]) for at in range(0, size * size, width)]
+    rows = [" | ".join(boxes[at : at + size // width]) + "\n" for at in range(0, len(boxes), size // width)]
+    return ruler.join("".join(rows[top : top + height]) for top in range(0, size, height))
 
 
 _KNOWN_GRIDS = {
@@ -215,6 +209,9 @@ class _LineGrid(NamedTuple):
     grid: str
     solution: str
     wrong: tuple[int, str, str] | None = None
+
+
+_Cells = list[tuple[int, str]]  # the column and the symbol of each cell
 
 
 class _DrawnRow(NamedTuple):
@@ -309,9 +306,8 @@ def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     digits = digits.strip().translate(_NORMALIZE)
     cell_count = board.size**2
     allowed = SYMBOLS[: board.size]
-    column = next(
-        (at for at, symbol in enumerate(digits, 1) if symbol not in allowed), min(len(digits), cell_count) + 1
-    )
+    wrong = (at for at, symbol in enumerate(digits, 1) if symbol not in allowed)
+    column = next(wrong, min(len(digits), cell_count) + 1)
     if len(digits) != cell_count or column <= cell_count:
         message = f"this is not a solution of {cell_count} cells"
         hint = f"write {cell_count} symbols from 1 to {allowed[-1]}"
@@ -360,27 +356,22 @@ def _read_line_grid(row: str) -> _LineGrid | None:
         return _LineGrid(1, cells.translate(_NORMALIZE), "") if is_spread else None
     grid = fields[at][0].translate(_NORMALIZE)
     column, others = fields[at].start() + 1, fields[at + 1 :]
-    other = next((each for each in others if len(each[0]) == len(grid)), None)
-    other = other or next((each for each in others if _is_meant_as_solution(each[0], grid)), None)
+    long = (
+        each for each in others if len(each[0]) > len(grid) // 2 and 2 * sum(map(str.isdigit, each[0])) > len(each[0])
+    )
+    other = next((each for each in others if len(each[0]) == len(grid)), None) or next(long, None)
     if other is None:
         return _LineGrid(column, grid, "")
     solution = other[0].translate(_NORMALIZE)
     return _LineGrid(column, grid, solution, _find_wrong_cell(solution, grid, other.start() + 1))
 
 
-def _is_meant_as_solution(field: str, grid: str) -> bool:
-    return len(field) > len(grid) // 2 and 2 * sum(map(str.isdigit, field)) > len(field)
-
-
 def _find_wrong_cell(solution: str, grid: str, first: int) -> tuple[int, str, str] | None:
     """Return column, problem and correction of the first wrong cell of a solution of `grid`."""
     size = _SIZE_BY_CELLS.get(len(grid), 0)
     if len(solution) != len(grid):
-        return (
-            first,
-            f"this solution has {pluralize(len(solution), 'cell')}, and its grid {len(grid)}",
-            ("write one symbol for each cell, or remove the solution"),
-        )
+        message = f"this solution has {pluralize(len(solution), 'cell')}, and its grid {len(grid)}"
+        return first, message, "write one symbol for each cell, or remove the solution"
     if not solution.strip(SYMBOLS[:size]) and _keeps_clues(solution.encode(), grid.encode()):
         return None  # fast, for files of a million rows
     for at, (symbol, clue) in enumerate(zip(solution, grid, strict=True), first):
@@ -422,7 +413,8 @@ def _read_row(
     row: str, line: int, above: list[_DrawnRow], problems: Problems, *, may_be_header: bool
 ) -> list[_DrawnRow]:
     """Read a row of a drawing; return nothing for a table header or a bad size."""
-    read = _read_cells(row) or _read_numbers(row) or _read_symbols(row)
+    symbols = [(at, mark) for at, mark in enumerate(row, 1) if not mark.isspace() and mark not in "|,;"]
+    read = _read_cells(row) or _read_numbers(row) or symbols
     columns, cells = [column for column, _ in read] or [1], "".join(symbol for _, symbol in read).translate(_NORMALIZE)
     width = len(cells)
     size = len(above[0].cells) if above else width
@@ -440,13 +432,6 @@ def _read_row(
     else:
         return [_DrawnRow(line, columns[0], cells)]
     return [_DrawnRow(line, columns[0], EMPTY * size)]
-
-
-_Cells = list[tuple[int, str]]  # the column and the symbol of each cell
-
-
-def _read_symbols(row: str) -> _Cells:
-    return [(at, symbol) for at, symbol in enumerate(row, 1) if not symbol.isspace() and symbol not in "|,;"]
 
 
 def _read_cells(row: str) -> _Cells:

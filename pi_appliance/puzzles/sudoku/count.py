@@ -97,20 +97,20 @@ def count_parallel(
     search = kernel.GridSearch()
     search.begin(grid.encode(), 0)
     state = _CountState(0, 0, list(_open_branches(search, 1.0)))
-    checkpoint, budgets = Checkpoint(runtime, "sudoku/count", grid), (limit, branch_budget)
+    checkpoint, most = Checkpoint(runtime, "sudoku/count", grid), _UNLIMITED if limit is None else limit
     if saved := checkpoint.load():
         frames, weights = bytes(saved.buffers[0]), saved.values["weights"]
         branches = [(frames[n * _FRAME_BYTES : (n + 1) * _FRAME_BYTES], part) for n, part in enumerate(weights)]
         state = _CountState(saved.values["solutions"], saved.values["guesses"], branches)
     with checkpoint.guard(state.dump, state.describe, "; the next run continues from there") as save_sometimes:
-        while state.branches and (limit is None or state.solutions < limit):
+        while state.branches and state.solutions < most:
             part = 1 - sum(weight for _, weight in state.branches)
             runtime.report_progress(max(0.0, part), f"{pluralize(state.solutions, 'solution')} so far")
             # The last branches are the deepest, so the list of waiting ones stays short.
             wave, new_branches, searched = state.branches[-WAVE_SIZE:], list[_Branch](), 0
             del state.branches[-WAVE_SIZE:]
             try:
-                for solutions, guesses, branches in runtime.map(_branch_counter, budgets, wave):
+                for solutions, guesses, branches in runtime.map(_branch_counter, (most, branch_budget), wave):
                     state.solutions += solutions
                     state.guesses += guesses
                     new_branches += branches
@@ -118,21 +118,15 @@ def count_parallel(
             finally:
                 state.branches += wave[searched:] + new_branches
             save_sometimes()
-    if limit is not None and state.solutions >= limit:
-        return SolutionCount(limit, is_complete=False, guesses=state.guesses)
-    return SolutionCount(state.solutions, is_complete=True, guesses=state.guesses)
+    return SolutionCount(min(state.solutions, most), is_complete=state.solutions < most, guesses=state.guesses)
 
 
-def _branch_counter(
-    budgets: tuple[int | None, int], _: SearchRuntime
-) -> Callable[[_Branch], tuple[int, int, list[_Branch]]]:
-    limit, branch_budget = budgets
-
+def _branch_counter(budgets: tuple[int, int], _: SearchRuntime) -> Callable[[_Branch], tuple[int, int, list[_Branch]]]:
     def count_branch(branch: _Branch) -> tuple[int, int, list[_Branch]]:
         """Search a branch; return its solutions, guesses and unsearched branches."""
         search = kernel.GridSearch()
         search.load_frame(array("I", branch[0]))
-        solutions = search.count_next(_UNLIMITED if limit is None else limit, branch_budget)
+        solutions = search.count_next(*budgets)
         return solutions, search.guesses, list(_open_branches(search, branch[1]))
 
     return count_branch

@@ -1,6 +1,7 @@
 """Write and draw sudokus: text, pictures, and the steps of a solution as pictures."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from pi_appliance.puzzles import Grid, Step, pluralize, rendering
 from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
@@ -25,9 +26,7 @@ def render(board: Board) -> str:
     """Draw the board as `parse` reads it: one grid with ruled boxes, or a grid per line."""
     if not board.has_many_grids:
         return draw_grid(board.grids[0], board.size)
-    if not board.known_solutions:
-        return "".join(grid + "\n" for grid in board.grids)
-    pairs = zip(board.grids, board.known_solutions, strict=True)
+    pairs = zip_longest(board.grids, board.known_solutions)
     return "".join(f"{grid},{solution}\n" if solution else f"{grid}\n" for grid, solution in pairs)
 
 
@@ -69,9 +68,8 @@ def steps(board: Board, solution: Solution) -> Iterator[Step]:
         if deduction.technique == CONTRADICTION:
             return
         caption = describe_deduction(deduction)
-        placed: tuple[int, str] | None = None
-        if deduction.solved_cell is not None:
-            placed = deduction.solved_cell, SYMBOLS[deduction.digits.bit_length() - 1]
+        cell, symbol = deduction.solved_cell, SYMBOLS[deduction.digits.bit_length() - 1]
+        placed = None if cell is None else (cell, symbol)
         yield Step(caption, _draw_picture(grid, size, caption, candidates, deduction), placed)
 
 
@@ -169,10 +167,8 @@ def _text_parts(grid: str, size: int, candidates: CandidateGrid | None, deductio
 def _line_parts(size: int) -> Iterator[str]:
     side, (width, height) = _cell_side(size), BOXES[size]
     length = side * size
-    thin = [f"M0 {at * side}h{length}" for at in range(size) if at % height]
-    thin += [f"M{at * side} 0v{length}" for at in range(size) if at % width]
-    thick = [f"M0 {at * side}h{length}" for at in range(height, size, height)]
-    thick += [f"M{at * side} 0v{length}" for at in range(width, size, width)]
-    yield f'<path class="su-line" stroke-width=".7" d="{"".join(thin)}"/>'
-    yield f'<path class="su-line" stroke-width="2.6" d="{"".join(thick)}"/>'
+    for is_thick, stroke in ((False, ".7"), (True, "2.6")):
+        path = [f"M0 {at * side}h{length}" for at in range(1, size) if (at % height == 0) == is_thick]
+        path += [f"M{at * side} 0v{length}" for at in range(1, size) if (at % width == 0) == is_thick]
+        yield f'<path class="su-line" stroke-width="{stroke}" d="{"".join(path)}"/>'
     yield f'<rect class="su-line" width="{length}" height="{length}" stroke-width="3" rx="2"/>'

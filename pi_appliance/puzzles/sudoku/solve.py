@@ -46,8 +46,6 @@ from pi_appliance.puzzles.sudoku.sat import SatSearch
 MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
 LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
 
-_Accepts = Callable[[str], bool]
-
 
 def generate(
     seed: int | str, board: Board | str = BOARDS["sample"], runtime: SearchRuntime = SERIAL
@@ -133,7 +131,7 @@ def _remove_clues(board: Board, solution: str, rng: Random, runtime: SearchRunti
     return grid
 
 
-def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Accepts:
+def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> Callable[[str], bool]:
     """Return a function that tells whether a grid is unique and not harder than requested."""
     if board.difficulty in deductions.LEVELS[:-1]:
         # A grid that needs no guess is unique.
@@ -141,17 +139,15 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Ac
         return lambda grid: techniques.rate_difficulty(grid, board.size, runtime).level in allowed
     if board.size == 9:
         return lambda grid: is_unique(grid, runtime)
-    search = SatSearch(EMPTY * len(solution), board.size, runtime)
-    search.forbid(solution)
+    is_only = techniques.uniqueness_by_sat(solution, board.size, runtime)
 
-    def is_unique_by_sat(grid: str) -> bool:
-        clues = ((cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY)
+    def accepts(grid: str) -> bool:
         try:
-            return search.solve(clues, techniques.SAT_EFFORT) is None
+            return is_only(grid)
         except deductions.SearchLimitReached:  # keep the clue
             return False
 
-    return is_unique_by_sat
+    return accepts
 
 
 AUTO_COUNT_LIMIT = 10_000  # solutions counted without being asked: takes a moment
@@ -185,7 +181,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     found = deductions.find_first_two(solutions)
     if found and board.known_solutions:
         details["solution_in_file"] = "right" if board.known_solutions[0] == found[0] else "wrong"
-    details["verdict"] = deductions.verdict(found)
+    details["verdict"] = deductions.VERDICTS[len(found)]
     if not found:
         candidates, guesses = techniques.CandidateGrid(grid, size), search.guesses()
         tried = f"{guesses:,} guess{'es' * (guesses != 1)}"
@@ -224,7 +220,7 @@ GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses; harder grids are sea
 MAX_RATED = 1_000  # larger files are not rated: rating takes longer than solving
 MAX_LISTED = 100  # grids that are not unique
 SLOWEST_COUNT = 10
-VERDICTS = {0: "none", 1: "one", 2: "several"}
+VERDICTS = ("none", "one", "several")  # by the number of solutions found
 _MAX_UINT32 = 2**32 - 1
 _GUESS_RANGES = {
     "none": range(1), "1 to 9": range(1, 10), "10 to 99": range(10, 100), "100 to 999": range(100, 1_000),
@@ -276,8 +272,10 @@ def solve_batch(
         speed = _search_all(board, state, runtime, chunk_size)
         count, tables = _count_all(board, mode, state, runtime), list(_build_tables(board, state, runtime))
     tally = Counter(state.counts)
-    counts = {"grids": total, "unique": tally[1], "several": tally[2], "none": tally[0]}
-    compared = {"solutions_in_file": _compare_known(board, state)} if board.known_solutions else {}
+    details: Details = {"grids": total, "unique": tally[1], "several": tally[2], "none": tally[0]}
+    details |= {"kernel": kernel_mode(kernel) if board.size == 9 else "sat", **speed}
+    if board.known_solutions:
+        details["solutions_in_file"] = _compare_known(board, state)
     unsolvable = tally[0] == total
     return Answer(
         solutions=iter(()) if mode is SolveMode.COUNT else iter_solutions(cells, state),
@@ -285,7 +283,7 @@ def solve_batch(
         count=count,
         proof=Proof.EXHAUSTION if unsolvable else None,
         reason="of every grid, everything was tried" if unsolvable else "",
-        details={**counts, "kernel": kernel_mode(kernel) if board.size == 9 else "sat", **speed, **compared},
+        details=details,
         tables=tables,
     )
 
@@ -380,11 +378,8 @@ def _compare_known(board: Board, state: BatchState) -> str:
 
 def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> Iterator[Table]:
     tally = Counter(state.guesses)
-    rows = [
-        (name, sum(grids for guesses, grids in tally.items() if guesses in numbers))
-        for name, numbers in _GUESS_RANGES.items()
-    ]
-    yield Table("Guesses until all is known", ("guesses", "grids"), rows)
+    sums = {name: sum(tally[guesses] for guesses in tally if guesses in each) for name, each in _GUESS_RANGES.items()}
+    yield Table("Guesses until all is known", ("guesses", "grids"), list(sums.items()))
     if board.size == 9 and len(board.grids) <= MAX_RATED:
         yield _difficulty_table(board, state, runtime)
     places = range(0, -len(board.grids), -1)  # negative: of equal ones the first counts
@@ -392,20 +387,18 @@ def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> It
     slowest_rows = [(1 - place, guesses, board.grids[-place]) for guesses, place in slowest]
     yield Table("Those that took the most guesses", ("grid", "guesses", "clues"), slowest_rows)
     not_unique = [number for number, count in enumerate(state.counts) if count != 1][:MAX_LISTED]
-    if not_unique:
-        conflicts = {number: techniques.find_conflict(board.grids[number], board.size) for number in not_unique}
-        listed = [
-            (number + 1, VERDICTS[state.counts[number]], conflict.text if conflict else "")
-            for number, conflict in conflicts.items()
-        ]
-        title = "Not unique" + (f", the first {MAX_LISTED}" if len(not_unique) == MAX_LISTED else "")
+    listed = []
+    for number in not_unique:
+        conflict = techniques.find_conflict(board.grids[number], board.size)
+        listed.append((number + 1, VERDICTS[state.counts[number]], conflict.text if conflict else ""))
+    if listed:
+        title = "Not unique" + (f", the first {MAX_LISTED}" if len(listed) == MAX_LISTED else "")
         yield Table(title, ("grid", "solutions", "clues that contradict each other"), listed)
 
 
 def _difficulty_table(board: Board, state: BatchState, runtime: SearchRuntime) -> Table:
     unique = [grid for grid, count in zip(board.grids, state.counts, strict=True) if count == 1]
     groups = [unique[start : start + 10] for start in range(0, len(unique), 10)]
-
     tally: Counter[str] = Counter()
     for done, levels in enumerate(runtime.map(_rate_grids, 9, groups), 1):
         tally.update(levels)

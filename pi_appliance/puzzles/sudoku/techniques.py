@@ -3,11 +3,12 @@
 The candidates of a cell, digits that it may have, are the bits of an integer; bit 0 is digit 1.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
-from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, describe_next, join_names, rate_steps
+from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, NamedStep, describe_next, join_names, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, cell_name, grid_layout, parse
 from pi_appliance.puzzles.sudoku.count import is_unique
@@ -23,16 +24,13 @@ TECHNIQUES = {
 SAT_EFFORT = 10_000_000  # propagations for all clues: seconds; 16x16 needs a million
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
-
 _Cells = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Deduction:
+class Deduction(NamedStep):
     """One step: its reason, and the digit it places or the candidates it removes."""
 
-    technique: str
-    text: str
     cells: tuple[int, ...] = ()  # the cells that are the reason
     units: tuple[int, ...] = ()  # indexes of the units in which it is seen
     digits: int = 0  # the digits it is about, as bits
@@ -77,11 +75,8 @@ class CandidateGrid:
         removed = ~deduction.digits if cell in deduction.cells else deduction.digits
         return self.candidates[cell] & removed
 
-    def find_deduction(self) -> Deduction | None:
-        """Return a contradiction or the simplest deduction; None if only a guess helps."""
-        return next(self._deductions(), None)
-
-    def _deductions(self) -> Iterator[Deduction]:
+    def deductions(self) -> Iterator[Deduction]:
+        """Yield the contradictions, then the deductions, by the simplest technique first."""
         yield from self._contradictions()
         yield from self._naked_singles()
         yield from self._hidden_singles()
@@ -213,7 +208,7 @@ def iter_deductions(grid: CandidateGrid, solution: str = "") -> Iterator[Deducti
     If no technique helps, a cell is guessed from `solution`; without it, the guess is the last one.
     """
     while grid.unsolved:
-        deduction = grid.find_deduction() or _make_guess(grid, solution)
+        deduction = next(grid.deductions(), None) or _make_guess(grid, solution)
         yield deduction
         if deduction.technique == CONTRADICTION or (deduction.solved_cell is None and not deduction.reduced_cells):
             return
@@ -264,19 +259,21 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
     """Yield the clues without which `solution` stays unique. Raises SearchLimitReached."""
+    is_only = partial(is_unique, runtime=runtime) if size == 9 else uniqueness_by_sat(solution, size, runtime)
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
-    if size != 9:
-        yield from _redundant_by_sat(clues, size, solution, runtime)
-        return
     for done, cell in enumerate(clues):
         runtime.report_progress(None, f"is clue {done + 1} of {len(clues)} needed?")
-        if is_unique(grid[:cell] + EMPTY + grid[cell + 1 :], runtime):
+        if is_only(grid[:cell] + EMPTY + grid[cell + 1 :]):
             yield cell
 
 
-def _redundant_by_sat(clues: list[int], size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    search = SatSearch(EMPTY * size * size, size, runtime)
+def uniqueness_by_sat(solution: str, size: int, runtime: SearchRuntime) -> Callable[[str], bool]:
+    """Return a function: whether a grid has only this solution. It raises SearchLimitReached."""
+    search = SatSearch(EMPTY * len(solution), size, runtime)
     search.forbid(solution)
-    for cell in clues:
-        if search.solve(((other, solution[other]) for other in clues if other != cell), SAT_EFFORT) is None:
-            yield cell
+
+    def is_only(grid: str) -> bool:
+        clues = ((cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY)
+        return search.solve(clues, SAT_EFFORT) is None
+
+    return is_only
