@@ -8,7 +8,7 @@ UD-slice); the same for u_edges, d_edges. slice: the choice alone. corners, ud_e
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import NamedTuple
 
 from pi_appliance.puzzles.rubiks_cube.board import FACES, OPPOSITE, FaceMap, facelet_names, quarter_turn
@@ -88,15 +88,13 @@ def turn_states() -> tuple[State, ...]:
 def symmetries() -> tuple[FaceMap, ...]:
     """Return the 16 symmetries that keep the axis from U to D; the last eight are mirrored."""
     identity = {face: face for face in FACES}
-    mirror = identity | {"R": "L", "L": "R"}
-    half_turn = compose_maps(quarter_turn("F"), quarter_turn("F"))
+    mirror, half_turn = identity | {"R": "L", "L": "R"}, compose_maps(quarter_turn("F"), quarter_turn("F"))
     face_maps: list[FaceMap] = []
-    for mirrored in (identity, mirror):
-        for tipped in (identity, half_turn):
-            faces = compose_maps(mirrored, tipped)
-            for _ in range(4):
-                face_maps.append(faces)
-                faces = compose_maps(faces, quarter_turn("U"))
+    for mirrored, tipped in product((identity, mirror), (identity, half_turn)):
+        faces = compose_maps(mirrored, tipped)
+        for _ in range(4):
+            face_maps.append(faces)
+            faces = compose_maps(faces, quarter_turn("U"))
     return tuple(face_maps)
 
 
@@ -108,12 +106,11 @@ def facelets_of(state: State, side: int) -> str:
 
 def cube_state(facelets: str, side: int) -> State:
     """Return the state of a valid cube. The edges of a 2x2x2 are solved."""
-    number = {sticker: at for at, sticker in enumerate(STICKERS)}
     state = list(SOLVED)
     for piece in iter_pieces(facelets, side):
-        home = next(name for name in CORNERS + EDGES if set(name) == set(piece.colours))
+        home, place = frozenset(piece.colours), frozenset(piece.place)
         for face, colour in zip(piece.place, piece.colours, strict=True):
-            state[number[home, colour]] = number[piece.place, face]
+            state[_STICKER_NUMBER[home, colour]] = _STICKER_NUMBER[place, face]
     return tuple(state)
 
 
@@ -172,8 +169,7 @@ class Coordinates(NamedTuple):
 
 def slice_placements() -> list[Places]:
     """Return the places of four edges, by slice_sorted."""
-    choices = list(combinations(range(len(EDGES)), 4))
-    return [order for choice in reversed(choices) for order in permutations(choice)]
+    return [order for choice in reversed(list(combinations(range(12), 4))) for order in permutations(choice)]
 
 
 @lru_cache(maxsize=1)

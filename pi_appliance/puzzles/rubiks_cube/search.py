@@ -81,8 +81,7 @@ def axis_rotations() -> list[FaceMap]:
 @lru_cache(maxsize=1)
 def cube_views(state: State) -> Sequence[CubeView]:
     """Return the different views of a state: along each axis, as it is and inverted."""
-    rotations = axis_rotations()
-    variants = [(rotation, False) for rotation in rotations] + [(rotation, True) for rotation in rotations]
+    variants = [(rotation, is_inverse) for is_inverse in (False, True) for rotation in axis_rotations()]
     seen = [c.conjugate(c.inverse(state) if is_inverse else state, rotation) for rotation, is_inverse in variants]
     views: dict[State, CubeView] = {}
     for each, start, (rotation, is_inverse) in zip(seen, to_coordinates(seen), variants, strict=True):
@@ -91,13 +90,13 @@ def cube_views(state: State) -> Sequence[CubeView]:
     return tuple(views.values())
 
 
-def _lower_bound(views: Sequence[CubeView], tables: SearchTables) -> int:
-    return max(tables.bound(view.start.twist, view.start.flip, view.start.slice_sorted // c.ORDERS) for view in views)
+def _bound(start: Coordinates, tables: SearchTables) -> int:
+    return tables.bound(start.twist, start.flip, start.slice_sorted // c.ORDERS)
 
 
 def may_be_near(state: State, tables: SearchTables) -> bool:
     """Return whether `find_near_solutions` may find something for a state of a 3x3x3 cube."""
-    return _lower_bound(cube_views(state), tables) <= MAX_NEAR_MOVES
+    return max(_bound(view.start, tables) for view in cube_views(state)) <= MAX_NEAR_MOVES
 
 
 @cache
@@ -105,10 +104,8 @@ def turn_prefixes(length: int) -> Sequence[Turns]:
     """Return the first turns of solutions: no face twice in a row, opposite faces in one order."""
     if not length:
         return [()]
-    prefixes = turn_prefixes(length - 1)
-    return [
-        (*prefix, turn) for prefix in prefixes for turn in range(TURNS) if not prefix or _may_follow(prefix[-1], turn)
-    ]
+    pairs = product(turn_prefixes(length - 1), range(TURNS))
+    return [(*prefix, turn) for prefix, turn in pairs if not prefix or _may_follow(prefix[-1], turn)]
 
 
 def search_buffers() -> "list[array[int]]":
@@ -126,7 +123,7 @@ class TwoPhaseSearch:
         self._views = cube_views(state)
         self._search = PhaseSearch(tables, search_buffers())
         self._finished_nodes = 0  # positions searched in finished units of all cores
-        self.lower_bound = _lower_bound(self._views, tables)
+        self.lower_bound = max(_bound(view.start, tables) for view in self._views)
         # By number of moves: whether such a solution is found. The last entry is a sentinel.
         self._found_lengths = (runtime or SERIAL).shared_buffer(MAX_SOLUTION + 2)
         self._found_lengths[MAX_SOLUTION + 1] = 1
@@ -203,7 +200,7 @@ _Level = dict[bytes, list[Turns]]
 
 def find_near_solutions(state: State, side: int) -> list[Turns]:
     """Return all shortest solutions if they have at most `MAX_NEAR_MOVES` turns, else none."""
-    forward: _Level = {bytes(state[: _state_size(side)]): [()]}
+    forward: _Level = {_position(state, side): [()]}
     for length in range(MAX_NEAR_MOVES + 1):
         if length % 2:
             forward = _expand_level(forward, _turn_actions(side), is_backward=False)
@@ -220,21 +217,21 @@ def find_near_solutions(state: State, side: int) -> list[Turns]:
     return []
 
 
-def _state_size(side: int) -> int:
-    return len(SOLVED) if side == 3 else _CORNER_STICKERS
+def _position(state: State, side: int) -> bytes:
+    return bytes(state if side == 3 else state[:_CORNER_STICKERS])
 
 
 @cache
 def _turn_actions(side: int) -> Sequence[bytes]:
     turn_count = TURNS if side == 3 else c.POCKET_TURNS
-    return [bytes(action[: _state_size(side)]).ljust(256, b"\0") for action in turn_states()[:turn_count]]
+    return [_position(action, side).ljust(256, b"\0") for action in turn_states()[:turn_count]]
 
 
 @cache
 def _backward_level(side: int, length: int) -> _Level:
     """Return the positions that are `length` turns from solved: the same for every cube."""
     if not length:
-        return {bytes(SOLVED[: _state_size(side)]): [()]}
+        return {_position(SOLVED, side): [()]}
     return _expand_level(_backward_level(side, length - 1), _turn_actions(side), is_backward=True)
 
 
@@ -310,10 +307,7 @@ class OptimalSearch:
             yield search.nodes
 
     def _lower_bound(self) -> int:
-        bounds = [
-            self._tables.bound(start.twist, start.flip, start.slice_sorted // c.ORDERS)
-            for start in _starts(self._state)
-        ]
+        bounds = [_bound(start, self._tables) for start in _starts(self._state)]
         return max(*bounds, min(bounds) + 1)
 
     def _search_length(self) -> Iterator[tuple[list[Turns], int]]:

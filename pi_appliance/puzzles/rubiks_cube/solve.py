@@ -5,6 +5,7 @@ A 2x2x2 has a table of all positions, with the corner DBL fixed.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from random import Random
 
@@ -60,8 +61,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     if board.others:
         return _solve_each(board, mode, runtime)
     if is_solved(board):
-        solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
-        return Answer(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
+        solutions = iter([()] if mode is not SolveMode.COUNT else [])
+        return Answer(solutions=solutions, count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
     state = c.cube_state(board.facelets, board.side)
     # The near search takes ten milliseconds. Tables that are at hand rule it out for most cubes.
@@ -184,9 +185,8 @@ def turn_names(turns: Iterable[int]) -> Solution:
 
 
 def _optimal_answer(optimal: Sequence[Turns], mode: SolveMode, nodes: int = 0) -> Answer[Solution]:
-    listed = {SolveMode.FIRST: optimal[:1], SolveMode.COUNT: ()}.get(mode, optimal)
     return Answer(
-        solutions=map(turn_names, listed),
+        solutions=islice(map(turn_names, optimal), {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode)),
         nodes_searched=lambda: nodes,
         count=len(optimal),
         details={"moves": len(optimal[0]), "optimal": "proven", "kernel": kernel_mode(kernel)},
@@ -289,18 +289,14 @@ def generate(
     if board.side == 2:
         solution = next(solve(cube, SolveMode.FIRST, runtime).solutions)
     else:
-        solution = turn_names(_first_solution(state, runtime))
+        solution = ()
+        for found in TwoPhaseSearch(state, load_tables(runtime, use_large=False)).run():
+            runtime.report_progress(None, "looking for a scramble")
+            if found:  # by the small tables, it does not depend on the cache
+                solution = turn_names(found.turns)
+                break
     scramble = " ".join(TURN_NAMES[inverse_turn(TURN_NAMES.index(move))] for move in reversed(solution))
     return GeneratedBoard(cube, {"scramble": scramble, "scramble_moves": len(solution)})
-
-
-def _first_solution(state: c.State, runtime: SearchRuntime) -> Turns:
-    """Return the first solution by the small tables: it does not depend on the cache."""
-    for solution in TwoPhaseSearch(state, load_tables(runtime, use_large=False)).run():
-        runtime.report_progress(None, "looking for a scramble")
-        if solution:
-            return solution.turns
-    raise AssertionError("every cube is solved in 22 moves")
 
 
 def random_state(rng: Random, side: int) -> c.State:
@@ -347,15 +343,20 @@ def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
     """Return the shortest solutions of a 2x2x2. Raises `Interrupted`."""
     distances = load_distances(runtime)
     start = c.pocket_position(c.cube_state(board.facelets, 2))
-    path_counts: dict[int, int] = {}
-    count = _count_paths(distances, start, path_counts)
-    solutions: Iterator[Solution] = iter(()) if mode is SolveMode.COUNT else _iter_solutions(distances, start)
-    if mode is SolveMode.FIRST:
-        solutions = islice(solutions, 1)
+    nodes = 0
+
+    @cache
+    def count_paths(position: int) -> int:
+        nonlocal nodes
+        if not distances[position]:
+            return 1
+        nodes += 1
+        return sum(count_paths(other) for _, other in _closer_positions(distances, position))
+
     return Answer(
-        solutions=solutions,
-        nodes_searched=lambda: len(path_counts),
-        count=count,
+        solutions=islice(_iter_solutions(distances, start), {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode)),
+        count=count_paths(start),
+        nodes_searched=lambda: nodes,
         details={"moves": distances[start], "optimal": "proven", "kernel": kernel_mode(kernel)},
         tables=[distance_table(distances)],
     )
@@ -368,16 +369,6 @@ def _closer_positions(distances: "memoryview[int]", position: int) -> Iterator[t
         other = orders[order * c.POCKET_TURNS + turn] * c.POCKET_TWISTS + twists[twist * c.POCKET_TURNS + turn]
         if distances[other] < distances[position]:
             yield turn, other
-
-
-def _count_paths(distances: "memoryview[int]", position: int, path_counts: dict[int, int]) -> int:
-    if not distances[position]:
-        return 1
-    if position not in path_counts:
-        path_counts[position] = sum(
-            _count_paths(distances, other, path_counts) for _, other in _closer_positions(distances, position)
-        )
-    return path_counts[position]
 
 
 def _iter_solutions(distances: "memoryview[int]", position: int) -> Iterator[Solution]:
