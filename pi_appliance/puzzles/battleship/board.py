@@ -3,19 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import factorial, prod
 from types import MappingProxyType
 
 from pi_appliance.puzzles import Rule, Validation, check_rules
-from pi_appliance.puzzles.battleship.fleet import (
-    MAX_SHIPS,
-    MAX_SIDE,
-    MarkedGrid,
-    Ship,
-    Square,
-    check_fleet,
-    format_fleet,
-    parse_fleet,
-)
+from pi_appliance.puzzles.battleship import fleet as fleets
+from pi_appliance.puzzles.battleship.fleet import MAX_SHIPS, MAX_SIDE, MarkedGrid, Ship, Solution, Square, format_fleet
 
 UNKNOWN, MISS, HIT, SUNK = "?", ".", "X", "#"
 DEFAULT_FLEET = (4, 3, 3, 2, 2, 2, 1, 1, 1, 1)
@@ -57,13 +50,23 @@ class Board(MarkedGrid):
     ships: str = "identical"
     sinking: str = "silent"
 
+    @property
+    def relabelings(self) -> int:
+        """The number of permutations of equal ships."""
+        return prod(factorial(self.fleet.count(length)) for length in set(self.fleet))
+
+    @property
+    def label_factor(self) -> int:
+        """The number of solutions that one placement counts for: 1 if equal ships are identical."""
+        return 1 if self.ships == "identical" else self.relabelings
+
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
     rules = check_rules("battleship", RULES, rules, empty_is_default=False)
     return replace(
         board,
-        fleet=parse_fleet(rules["fleet"], FLEETS) if "fleet" in rules else board.fleet,
+        fleet=fleets.parse_fleet(rules["fleet"], FLEETS) if "fleet" in rules else board.fleet,
         touching=rules.get("touching", board.touching),
         ships=rules.get("ships", board.ships),
         sinking=rules.get("sinking", board.sinking),
@@ -80,6 +83,16 @@ def describe(board: Board) -> str:
     size += touching.get(board.touching, "")
     size += ", equal ships are distinct" if board.ships == "distinct" else ""
     return size + (", sinking announced" if board.sinking == "announced" else "")
+
+
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
+    """Write `line` in one row: each ship by its first and last square, shortest first."""
+    return " ".join(map(str, reversed(line)))
+
+
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+    """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
+    return tuple(reversed(fleets.parse_ships(text, board.width, board.height, file)))
 
 
 _DRAWINGS = {
@@ -103,7 +116,7 @@ BOARDS: Mapping[str, str] = MappingProxyType({name: f"{rows}\n".replace("/", "\n
 
 def check(board: Board, line: Sequence[Ship]) -> Validation:
     """Check that `line` is the fleet of `board` and agrees with its marks and rules."""
-    errors = chain(check_fleet(board, line, board.fleet, board.touching), _check_marks(board, line))
+    errors = chain(fleets.check_fleet(board, line, board.fleet, board.touching), _check_marks(board, line))
     return Validation(next(errors, ""))
 
 

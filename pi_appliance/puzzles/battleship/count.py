@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, islice, pairwise
-from math import comb, factorial, prod
+from math import comb, prod
 from types import ModuleType
 from typing import NamedTuple
 
@@ -51,16 +51,6 @@ class Marginals(NamedTuple):
 
     total: int
     water: tuple[tuple[int, ...], ...]  # by row and column
-
-
-def label_factor(board: Board) -> int:
-    """Return how many solutions one placement counts for: 1 if equal ships are identical."""
-    return 1 if board.ships == "identical" else count_relabelings(board)
-
-
-def count_relabelings(board: Board) -> int:
-    """Count the permutations of equal ships of `board`."""
-    return prod(factorial(board.fleet.count(length)) for length in set(board.fleet))
 
 
 class CountCheckpoint:
@@ -156,7 +146,7 @@ class ProfileCount:
         with partial_result(lambda: f"{number} of {len(rows)} rows are counted"):
             for number, row in enumerate(rows):
                 layer = self._sweep_forward(layer, row, number / len(rows))
-        return self._complete_fleets(layer) * label_factor(self.board)
+        return self._complete_fleets(layer) * self.board.label_factor
 
     def count_marginals(self) -> Marginals:
         """Count the placements, in all and by empty square. Raises Interrupted or Refused."""
@@ -170,7 +160,7 @@ class ProfileCount:
         with partial_result(describe):
             if checkpoint.rows_mapped < len(rows):
                 self._map_rows(rows, checkpoint)
-        factor = label_factor(self.board)
+        factor = self.board.label_factor
         total = kernel.combine_ways(1, checkpoint.completions.get(0, 0), self.size)
         water = checkpoint.finish()
         by_row = zip(*water, strict=True) if is_transposed(self.board) else water

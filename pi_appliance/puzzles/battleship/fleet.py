@@ -109,6 +109,14 @@ def to_mask(squares: Iterable[Square], width: int) -> int:
     return union_masks(1 << (y * width + x) for x, y in squares)
 
 
+def mask_places(places: Iterable[Placement]) -> int:
+    """Return the squares of all places."""
+    union = 0
+    for place in places:
+        union |= place.mask
+    return union
+
+
 @lru_cache(maxsize=16)
 def list_placements(width: int, height: int, fleet: tuple[int, ...], touching: str) -> tuple[Placement, ...]:
     """List the placements on a sea without marks, longest ships first, then in reading order."""

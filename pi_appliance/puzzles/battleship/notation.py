@@ -10,20 +10,10 @@ from string import ascii_lowercase, ascii_uppercase
 
 from pi_appliance.errors import InvalidOption, UnknownName, suggest
 from pi_appliance.puzzles import Step, Table, pluralize
-from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, with_rules
+from pi_appliance.puzzles.battleship import fleet as fleets
+from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, notate, with_rules
 from pi_appliance.puzzles.battleship.count import Marginals
-from pi_appliance.puzzles.battleship.fleet import (
-    MAX_SIDE,
-    Ship,
-    Solution,
-    Square,
-    draw_rows,
-    find_ship_names,
-    format_fleet,
-    parse_ship,
-    parse_ships,
-    parse_size,
-)
+from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square, draw_rows, parse_ship
 from pi_appliance.puzzles.rendering import Problems, svg_document
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
@@ -97,7 +87,7 @@ def _parse_header(state: _ParseState, row: Row) -> bool:
     if name not in _HEADER_NAMES:
         state.add(*at, f"unknown header {match[1]!r}", suggest(name, _HEADER_NAMES))
     elif name == "whole":
-        state.whole += [(row[0], *ship) for ship in find_ship_names(row[1], match.start(2))]
+        state.whole += [(row[0], *ship) for ship in fleets.find_ship_names(row[1], match.start(2))]
     elif name in state.headers:
         state.add(*at, f"{name} is given twice", "remove one of the two")
     else:
@@ -162,9 +152,9 @@ def _check_shape(state: _ParseState, rows: Sequence[_MarkRow]) -> list[str]:
             message = f"this row has {pluralize(len(row), 'square')}, the first one {width}"
             column = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
             state.add(line, column, message, "all rows are as long as the first")
-        elif len(row) > MAX_SIDE or number == MAX_SIDE:
-            column = row[0][0] if number == MAX_SIDE else row[MAX_SIDE][0]
-            hint = f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows"
+        elif len(row) > fleets.MAX_SIDE or number == fleets.MAX_SIDE:
+            column = row[0][0] if number == fleets.MAX_SIDE else row[fleets.MAX_SIDE][0]
+            hint = f"it may have {fleets.MAX_SIDE} columns and {fleets.MAX_SIDE} rows"
             state.add(line, column, "the board is too large", hint)
             break
     return ["".join(mark for _, mark in row) for _, row in rows]
@@ -194,7 +184,7 @@ def _parse_shots(state: _ParseState, body: Sequence[Row]) -> tuple[Sequence[str]
     """Return the rows of a board, and the ships sunk as a whole."""
     line, column, text = state.headers.get("size", (1, 1, "10x10"))
     try:
-        width, height = parse_size(text)
+        width, height = fleets.parse_size(text)
     except InvalidOption as error:
         state.add_error(line, column, error)
         width = height = 10
@@ -285,7 +275,7 @@ _HEATMAP_STYLE = (
 
 def render(board: Board) -> str:
     """Draw `board` in the format that `parse` reads: non-default rules, then one line per row."""
-    values = format_fleet(board.fleet), board.touching, board.ships, board.sinking
+    values = fleets.format_fleet(board.fleet), board.touching, board.ships, board.sinking
     rules = zip(RULES.items(), values, strict=True)
     headers = [f"{name}: {value}\n" for (name, rule), value in rules if value != rule.default]
     headers += [f"whole: {', '.join(map(str, board.sunk_ships))}\n"] if board.sunk_ships else []
@@ -298,16 +288,6 @@ def render_solution(board: Board, line: Solution) -> str:
     letters = {square: letter for letter, ship in named for square in ship.squares}
     rows = draw_rows(letters, board.width, board.height, MISS)
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
-
-
-def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
-    """Write `line` in one row: each ship by its first and last square, shortest first."""
-    return " ".join(map(str, reversed(line)))
-
-
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
-    """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
-    return tuple(reversed(parse_ships(text, board.width, board.height, file)))
 
 
 def render_svg(board: Board) -> str:

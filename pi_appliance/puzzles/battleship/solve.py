@@ -13,24 +13,11 @@ from typing import NamedTuple
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
+from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship import kernel, notation
 from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board
-from pi_appliance.puzzles.battleship.count import (
-    Marginals,
-    ProfileCount,
-    count_relabelings,
-    find_placements,
-    label_factor,
-)
-from pi_appliance.puzzles.battleship.fleet import (
-    Placement,
-    Ship,
-    Solution,
-    Square,
-    draw_rows,
-    place_at_random,
-    union_masks,
-)
+from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, find_placements
+from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, draw_rows, mask_places
 from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime, partial_result
 
@@ -151,7 +138,7 @@ def find_obvious_contradiction(board: Board) -> str:
         if sum(len(each.squares) == length for each in board.sunk_ships) > board.fleet.count(length):
             return f"{ship} is sunk, and the fleet has no more ships of {length}"
     places = find_placements(board)
-    uncovered = board.mask_marks(HIT + SUNK) & ~union_masks(place.mask for place in places)
+    uncovered = board.mask_marks(HIT + SUNK) & ~mask_places(places)
     if uncovered:
         square = next(square for square in occupied if uncovered >> (square.y * board.width + square.x) & 1)
         return f"{square} is {MARK_NAMES[board.rows[square.y][square.x]]}, and no ship of the fleet can lie there"
@@ -342,7 +329,7 @@ class _BoardSolver:
         except Interrupted as error:
             error.partial_result = f"{self.proven}; {error.partial_result}"
             raise
-        details["placements_distinct_ships"] = count // label_factor(self.board) * count_relabelings(self.board)
+        details["placements_distinct_ships"] = count // self.board.label_factor * self.board.relabelings
         if map_error:
             details["map"] = map_error
         shot = notation.find_best_shot(self.board, marginals) if marginals else None
@@ -386,7 +373,7 @@ def generate(
     board = notation.parse(board) if isinstance(board, str) else board
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
-    fleet = place_at_random(board.fleet, find_placements(empty), random, partial(runtime.report_progress, None))
+    fleet = fleets.place_at_random(board.fleet, find_placements(empty), random, partial(runtime.report_progress, None))
     squares = list(empty.find_marks(UNKNOWN))
     random.shuffle(squares)
     shots = dict.fromkeys(squares[: max(1, round(SHOT_SHARE * len(squares)))], MISS)

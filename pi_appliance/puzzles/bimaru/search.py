@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from pi_appliance.puzzles.battleship.fleet import Placement, Solution, Square, list_placements, to_mask
+from pi_appliance.puzzles.battleship.fleet import Placement, Solution, Square, list_placements, mask_places, to_mask
 from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, column_name, draw_pieces, order_fleet
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.deductions import SearchLimitReached
@@ -26,6 +26,9 @@ class Line(NamedTuple):
     mask: int
     total: int | None
     is_derived: bool = False  # whether the total is not given, but left over by the other lines
+
+    def __str__(self) -> str:
+        return f"{self.name}, whose total must be {self.total}," if self.is_derived else self.name
 
 
 class Contradiction(Exception):
@@ -178,14 +181,6 @@ def narrow(layout: Layout, position: Position) -> Position:
             return Position(ships, water, tuple(complete), places)
         water |= dead
         places = [*complete, *places]
-
-
-def mask_places(places: Iterable[Placement]) -> int:
-    """Return the squares of all places."""
-    union = 0
-    for place in places:
-        union |= place.mask
-    return union
 
 
 def survey_fleet(

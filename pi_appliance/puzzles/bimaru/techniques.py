@@ -8,17 +8,15 @@ from itertools import combinations
 from math import comb
 
 from pi_appliance.puzzles import deductions
-from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, union_masks
+from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, mask_places, union_masks
 from pi_appliance.puzzles.bimaru.board import ENDS, PIECES, Board, Mark, set_mark
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.search import (
     Contradiction,
     Layout,
-    Line,
     Position,
     find_two,
     iterate_bits,
-    mask_places,
     narrow,
     survey_fleet,
 )
@@ -103,14 +101,14 @@ class SolvingGrid:
             free = self.open & line.mask
             if free and line.total == (self.ships & line.mask).bit_count():
                 why = "all of its ship squares, so the rest" if line.total else "no ship squares, so it"
-                text = f"{_line_name(line)} has {why} is water: {self._names(free)}"
+                text = f"{line} has {why} is water: {self._names(free)}"
                 yield Deduction("full line", text, water=free, reason=self.ships & line.mask)
 
     def _needed_squares(self) -> Iterator[Deduction]:
         for line in self.layout.lines:
             free, has = self.open & line.mask, self.ships & line.mask
             if free and line.total == has.bit_count() + free.bit_count():
-                text = f"{_line_name(line)} needs all of its open squares: {self._names(free)} {_are_ships(free)}"
+                text = f"{line} needs all of its open squares: {self._names(free)} {_are_ships(free)}"
                 yield Deduction("needed squares", text, ships=free, reason=self.water & line.mask)
 
     def _given_pieces(self) -> Iterator[Deduction]:
@@ -222,7 +220,7 @@ class SolvingGrid:
             ships, water, some = free, free, False
             for arrangement in self._arrangements(at, free, missing):
                 ships, water, some = ships & arrangement, water & ~arrangement, True
-            name, needs = _line_name(line), f"needs {missing} more ship square{'s' * (missing != 1)}"
+            name, needs = line, f"needs {missing} more ship square{'s' * (missing != 1)}"
             if not some:
                 yield Deduction(CONTRADICTION, f"{name} {needs}, and there is no way to place them", reason=line.mask)
             elif ships or water:
@@ -272,10 +270,6 @@ class SolvingGrid:
             whole = Ship(squares[0], squares[-1])
             names += [str(whole)] if len(whole.squares) == len(squares) else map(str, squares)
         return join_names(names)
-
-
-def _line_name(line: Line) -> str:
-    return f"{line.name}, whose total must be {line.total}," if line.is_derived else line.name
 
 
 def _are_ships(mask: int) -> str:

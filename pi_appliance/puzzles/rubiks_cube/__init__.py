@@ -1,16 +1,7 @@
 """Rubik's cube: the 3x3x3 in at most 22 moves at once, fewer with time; the 2x2x2 optimally."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.rubiks_cube.board import (
-    BOARDS,
-    RULES,
-    Board,
-    Solution,
-    check,
-    count_boards,
-    describe,
-    with_rules,
-)
+from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, check, describe, with_rules
 from pi_appliance.puzzles.rubiks_cube.notation import (
     notate,
     parse,
@@ -21,7 +12,7 @@ from pi_appliance.puzzles.rubiks_cube.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.rubiks_cube.solve import foretell, generate, hint, precompute, solve, solve_many
+from pi_appliance.puzzles.rubiks_cube.solve import count_boards, foretell, generate, hint, precompute, solve, solve_many
 
 TITLE = "Rubik's cube"
 NODE_UNIT = "positions"

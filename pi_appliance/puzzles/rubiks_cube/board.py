@@ -86,11 +86,6 @@ def describe(board: Board) -> str:
     return text + (f", stops at {board.target} moves" if board.target else "")
 
 
-def count_boards(board: Board) -> int:
-    """Return the number of cubes."""
-    return len(board.cubes)
-
-
 def is_solved(board: Board) -> bool:
     """Return whether each face has one colour."""
     return not _mixed_faces(board.facelets)

@@ -12,20 +12,11 @@ from random import Random
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
-from pi_appliance.puzzles.rubiks_cube import kernel
+from pi_appliance.puzzles.rubiks_cube import kernel, pruning_tables
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.notation import describe_turn, parse
-from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
-    LARGE_NAME,
-    LARGE_SIZE,
-    SMALL_NAME,
-    build_distance_table,
-    build_large_table,
-    cached_tables,
-    has_loaded_tables,
-    load_tables,
-)
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import LARGE_NAME, LARGE_SIZE, SMALL_NAME, load_tables
 from pi_appliance.puzzles.rubiks_cube.search import (
     OptimalSearch,
     PhaseSolution,
@@ -66,7 +57,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     runtime.report_progress(None, "looking nearby")
     state = c.cube_state(board.facelets, board.side)
     # The near search takes ten milliseconds. Tables that are at hand rule it out for most cubes.
-    tables = load_tables(runtime) if board.side == 3 and has_loaded_tables(runtime) else None
+    tables = load_tables(runtime) if board.side == 3 and pruning_tables.has_loaded_tables(runtime) else None
     if (tables is None or may_be_near(state, tables)) and (near := find_near_solutions(state, board.side)):
         return _optimal_answer(near, mode)
     if board.side == 2:
@@ -142,6 +133,11 @@ def _cube_solver(
     return solve_cube
 
 
+def count_boards(board: Board) -> int:
+    """Return the number of cubes."""
+    return len(board.cubes)
+
+
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     """Return the next move as text, of many cubes for the first one. Raises `Interrupted`."""
     board = (parse(board) if isinstance(board, str) else board).cubes[0]
@@ -156,7 +152,7 @@ def precompute(runtime: SearchRuntime) -> Answer[Solution]:
     """Build and cache all tables; resumes after an interruption. Raises `Interrupted`."""
     runtime.require_memory(foretell(None, SolveMode.FIRST, runtime).memory, "building the tables")
     positions = distance_table(load_distances(runtime))
-    counts = build_large_table(runtime)
+    counts = pruning_tables.build_large_table(runtime)
     title = "First phase of the 3x3x3: twist by flip and slice, up to symmetry"
     return Answer(
         details={"large_table_bytes": LARGE_SIZE, "kernel": kernel_mode(kernel)},
@@ -166,11 +162,11 @@ def precompute(runtime: SearchRuntime) -> Answer[Solution]:
 
 def foretell(board: Board | None, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
     """Foretell the tables of `board`, or of both cubes if it is None."""
-    pocket, small, large = {CACHE_NAME: POCKET_BYTES}, {SMALL_NAME: SMALL_BYTES}, {LARGE_NAME: LARGE_SIZE}
     sides = {cube.side for cube in board.cubes} if board else {2, 3}
-    wanted = (pocket if 2 in sides else {}) | (small if 3 in sides else {}) | (large if board is None else {})
+    wanted = {CACHE_NAME: POCKET_BYTES * (2 in sides), SMALL_NAME: SMALL_BYTES * (3 in sides)}
+    wanted[LARGE_NAME] = LARGE_SIZE * (board is None)
     known = set(runtime.cache.names())
-    tables = {name: size for name, size in wanted.items() if name not in known}
+    tables = {name: size for name, size in wanted.items() if size and name not in known}
     if board is None:
         return Footprint(memory=SMALL_MEMORY + LARGE_SIZE, tables=tables, is_parallel=True)
     if sides == {2}:
@@ -326,9 +322,9 @@ def load_distances(runtime: SearchRuntime) -> memoryview:
     def build() -> dict[str, Buffer]:
         orders, twists = c.pocket_moves()
         sizes = c.POCKET_ORDERS, c.POCKET_TWISTS, c.POCKET_TURNS
-        return {"distances": build_distance_table(orders, twists, *sizes, runtime, "table of the 2x2x2")}
+        return {"distances": pruning_tables.build_distance_table(orders, twists, *sizes, runtime, "table of the 2x2x2")}
 
-    return cached_tables(runtime, CACHE_NAME, build)["distances"]
+    return pruning_tables.cached_tables(runtime, CACHE_NAME, build)["distances"]
 
 
 def distance_table(distances: "memoryview[int]") -> Table:

@@ -35,7 +35,6 @@ from pi_appliance.puzzles.sudoku.board import (
     SYMBOLS,
     Board,
     Solution,
-    cell_name,
     count_clues,
     parse,
 )
@@ -81,7 +80,7 @@ def generate(
 
 def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
     try:
-        return "no" if any(True for _ in techniques.redundant_clues(grid, size, solution, runtime)) else "yes"
+        return "no" if any(techniques.redundant_clues(grid, size, solution, runtime)) else "yes"
     except deductions.SearchLimitReached:
         return "not known"
 
@@ -188,7 +187,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
         draw = partial(draw_contradiction, grid, candidates)
         return deductions.prove_unsolvable(answer, techniques.iter_deductions(candidates), draw, tried, runtime)
     if len(found) == 1:
-        redundant = (cell_name(cell, size) for cell in techniques.redundant_clues(grid, size, found[0], runtime))
+        redundant = techniques.redundant_clues(grid, size, found[0], runtime)
         rate = partial(techniques.rate_difficulty, grid, size, runtime, found[0])
         answer = deductions.rate_unique(answer, "clues", redundant, rate)
     else:

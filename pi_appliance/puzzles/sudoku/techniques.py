@@ -257,14 +257,14 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
     return rate_steps(iter_deductions(CandidateGrid(grid, size), solution), TECHNIQUES, runtime)
 
 
-def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
-    """Yield the clues without which `solution` stays unique. Raises SearchLimitReached."""
+def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[str]:
+    """Yield the cells of clues without which `solution` stays unique. Raises SearchLimitReached."""
     is_only = partial(is_unique, runtime=runtime) if size == 9 else uniqueness_by_sat(solution, size, runtime)
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     for done, cell in enumerate(clues):
         runtime.report_progress(None, f"is clue {done + 1} of {len(clues)} needed?")
         if is_only(grid[:cell] + EMPTY + grid[cell + 1 :]):
-            yield cell
+            yield cell_name(cell, size)
 
 
 def uniqueness_by_sat(solution: str, size: int, runtime: SearchRuntime) -> Callable[[str], bool]:
