@@ -163,23 +163,22 @@ def _order_net(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:
     rows = list(by_line.values())
     if [len(row) for row in rows] != [side] * side + [4 * side] * side + [side] * side:
         return None
-    middle = rows[side : 2 * side]
-    faces = {
-        face: [letter for row in middle for letter in row[at * side : at * side + side]]
-        for at, face in enumerate("LFRB")
-    }
-    faces["U"] = [letter for row in rows[:side] for letter in row]
-    faces["D"] = [letter for row in rows[2 * side :] for letter in row]
-    return [letter for face in FACES for letter in faces[face]]
+    middle, faces = rows[side : 2 * side], {"U": rows[:side], "D": rows[2 * side :]}
+    faces |= {face: [row[at * side : at * side + side] for row in middle] for at, face in enumerate("LFRB")}
+    return [letter for face in FACES for row in faces[face] for letter in row]
 
 
 def _read_scramble(text: str, side: int, file: str) -> Board:
     facelets = "".join(face * (side * side) for face in FACES)
     for move in _read_moves(text, side, file, faces_only=False):
-        turn = parse_turn(move, side)
-        assert turn is not None
-        facelets = apply_turn(facelets, side, turn)
+        facelets = _apply_move(facelets, side, move)
     return Board(side, facelets)
+
+
+def _apply_move(facelets: str, side: int, move: str) -> str:
+    turn = parse_turn(move, side)
+    assert turn is not None
+    return apply_turn(facelets, side, turn)
 
 
 def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[str]:
@@ -379,9 +378,7 @@ def steps(board: Board, solution: Sequence[str]) -> Iterator[Step]:
     facelets = board.facelets
     yield Step("The cube as it begins", _draw_cube(board.side, facelets, ""))
     for number, move in enumerate(solution, 1):
-        turn = parse_turn(move, board.side)
-        assert turn is not None
-        facelets = apply_turn(facelets, board.side, turn)
+        facelets = _apply_move(facelets, board.side, move)
         caption = f"{number} of {len(solution)}: {move}: {describe_turn(move)}"
         yield Step(caption, _draw_cube(board.side, facelets, move))
 
@@ -413,10 +410,8 @@ def _net_face(face: str, side: int, stickers: str) -> Iterator[str]:
     yield f'<rect class="cube-body" x="{left:g}" y="{top:g}" width="{FACE_SIDE}" height="{FACE_SIDE}" rx="4"/>'
     for number, colour in enumerate(stickers):
         x, y = left + number % side * unit, top + number // side * unit
-        yield (
-            f'<rect class="cube-{colour.lower()}" x="{x + 1.5:g}" y="{y + 1.5:g}" width="{unit - 3:g}"'
-            f' height="{unit - 3:g}" rx="3"/>'
-        )
+        place = f'x="{x + 1.5:g}" y="{y + 1.5:g}" width="{unit - 3:g}" height="{unit - 3:g}"'
+        yield f'<rect class="cube-{colour.lower()}" {place} rx="3"/>'
         yield _sticker_letter(colour, x + unit / 2, y + unit / 2)
 
 
@@ -429,11 +424,9 @@ def _view_face(face: str, side: int, stickers: str) -> Iterator[str]:
     yield f'<polygon class="cube-body" points="{_view_outline(face)}"/>'
     for number, colour in enumerate(stickers):
         row, column = divmod(number, side)
-        corners = ((0.05, 0.05), (0.95, 0.05), (0.95, 0.95), (0.05, 0.95))
-        points = " ".join(_point_text(face, (column + x) / side, (row + y) / side) for x, y in corners)
-        yield f'<polygon class="cube-{colour.lower()}" points="{points}"/>'
-        x, y = _view_point(face, (column + 0.5) / side, (row + 0.5) / side)
-        yield _sticker_letter(colour, x, y)
+        sides = ((place + edge) / side for edge in (0.05, 0.95) for place in (column, row))
+        yield f'<polygon class="cube-{colour.lower()}" points="{_view_outline(face, *sides)}"/>'
+        yield _sticker_letter(colour, *_view_point(face, (column + 0.5) / side, (row + 0.5) / side))
 
 
 def _view_point(face: str, right: float, down: float) -> tuple[float, float]:
@@ -443,13 +436,10 @@ def _view_point(face: str, right: float, down: float) -> tuple[float, float]:
     return _VIEW_X + x * EDGE, _VIEW_Y + y * EDGE
 
 
-def _point_text(face: str, right: float, down: float) -> str:
-    x, y = _view_point(face, right, down)
-    return f"{x:.1f},{y:.1f}"
-
-
-def _view_outline(face: str) -> str:
-    return " ".join(_point_text(face, right, down) for right, down in ((0, 0), (1, 0), (1, 1), (0, 1)))
+def _view_outline(face: str, left: float = 0, top: float = 0, right: float = 1, bottom: float = 1) -> str:
+    """Return the corners of a part of a face of the 3D view; the sides are from 0 to 1."""
+    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+    return " ".join("{:.1f},{:.1f}".format(*_view_point(face, x, y)) for x, y in corners)
 
 
 def _turn_marks(move: str) -> Iterator[str]:
