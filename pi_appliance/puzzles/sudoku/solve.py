@@ -28,16 +28,7 @@ from pi_appliance.puzzles import (
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
-from pi_appliance.puzzles.sudoku.board import (
-    BOARDS,
-    BOXES,
-    EMPTY,
-    SYMBOLS,
-    Board,
-    Solution,
-    count_clues,
-    parse,
-)
+from pi_appliance.puzzles.sudoku.board import BOARDS, BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, parse
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions, is_unique
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatSearch
