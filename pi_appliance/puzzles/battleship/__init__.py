@@ -1,18 +1,9 @@
 """Battleship: find the fleets that fit the hits, misses and sunk ships, and the best next shot."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.battleship.board import (
-    BOARDS,
-    RULES,
-    Board,
-    check,
-    describe,
-    notate,
-    parse_solution,
-    with_rules,
-)
+from pi_appliance.puzzles.battleship.board import BOARDS, RULES, Board, check, describe, notate, with_rules
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square
-from pi_appliance.puzzles.battleship.notation import parse, render, render_solution, render_svg, steps
+from pi_appliance.puzzles.battleship.notation import parse, parse_solution, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.battleship.solve import foretell, generate, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser
 

@@ -90,11 +90,6 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have th
     return " ".join(map(str, reversed(line)))
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
-    """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
-    return tuple(reversed(fleets.parse_ships(text, board.width, board.height, file)))
-
-
 _DRAWINGS = {
     # The classic fleet after 29 shots: one ship is sunk, another one is hit.
     "midgame": "fleet: 5,4,3,3,2/touching: never/sinking: announced/whole: H7-H9/??.??.??.?/?.??.???.?/.??.?.??.?/"

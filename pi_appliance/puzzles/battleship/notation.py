@@ -290,6 +290,11 @@ def render_solution(board: Board, line: Solution) -> str:
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
 
 
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+    """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
+    return tuple(reversed(fleets.parse_ships(text, board.width, board.height, file)))
+
+
 def render_svg(board: Board) -> str:
     """Draw `board` as a self-contained SVG picture."""
     marks = {"hit": HIT, "missed": MISS, "sunk": SUNK, "unknown": UNKNOWN}
