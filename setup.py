@@ -10,6 +10,7 @@ import shutil
 import sys
 import sysconfig
 import threading
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -29,6 +30,8 @@ DIRECTIVES = {
 PLAIN_NOTE = "the puzzle kernels run as plain Python, slower, with the same results"
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 PUZZLES = Path("pi_appliance", "puzzles")
+IS_PLAIN = os.environ.get("PI_APPLIANCE_PLAIN") == "1"
+KERNELS_COME_LATER = os.environ.get("PI_APPLIANCE_KERNELS") == "later"
 MEMORY_PER_JOB = 2**29  # bytes; gcc takes up to 200 MB for a kernel
 
 
@@ -71,7 +74,7 @@ class BuildKernels(build_ext):
             if existing.exists() and not self.force:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(existing, target)
-            elif os.environ.get("PI_APPLIANCE_KERNELS") == "later":
+            elif KERNELS_COME_LATER:
                 return
             elif not target.exists() or self.force:
                 with self.cython_lock:
@@ -131,7 +134,7 @@ def explain_failure(compiler, error):
 
 def find_extensions():
     """Return the kernels to compile. PI_APPLIANCE_PLAIN=1: remove compiled ones, return none."""
-    if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
+    if IS_PLAIN:
         for file in PUZZLES.glob(f"*/*_????????{SUFFIX}"):
             file.unlink()
         return []
@@ -146,4 +149,16 @@ def find_extensions():
     ]
 
 
-setup(ext_modules=find_extensions(), cmdclass={"build_ext": BuildKernels})
+def find_requirements():
+    """Return what pip installs for a build, besides setuptools: Cython, if it compiles."""
+    is_asked_by_pip = "egg_info" in sys.argv  # with another command, setuptools would install it itself
+    if IS_PLAIN or KERNELS_COME_LATER or not is_asked_by_pip:
+        return []
+    return tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["pi-appliance"]["compile-requires"]
+
+
+setup(
+    ext_modules=find_extensions(),
+    cmdclass={"build_ext": BuildKernels},
+    setup_requires=find_requirements(),
+)

@@ -281,11 +281,12 @@ start_compiling() {
     ) </dev/null &
 }
 
-# get_build_tools PYTHON FOLDER [NICENESS]: install the build requirements of this clone into FOLDER.
+# get_build_tools PYTHON FOLDER [NICENESS]: install into FOLDER what compiles the kernels of this clone.
 get_build_tools() {
     "$1" - "$clone/pyproject.toml" >"$2/requirements" <<'PYTHON'
 import sys, tomllib
-print(*tomllib.load(open(sys.argv[1], "rb"))["build-system"]["requires"], sep="\n")
+project = tomllib.load(open(sys.argv[1], "rb"))
+print(*project["build-system"]["requires"], *project["tool"]["pi-appliance"]["compile-requires"], sep="\n")
 PYTHON
     nice -n "${3:-0}" "$1" -m pip install --quiet --progress-bar off --disable-pip-version-check --no-compile \
         --target "$2/lib" --requirement "$2/requirements"

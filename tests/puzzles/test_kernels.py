@@ -4,6 +4,8 @@ import ast
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 from array import array
 from pathlib import Path
 
@@ -112,6 +114,28 @@ def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tr
         pytest.skip(said)
     assert said.startswith("adding/other_kernel: the puzzle kernels run as plain Python")
     assert [name.partition("_")[0] for name in made_in(tmp_path / "made")] == ["kernel"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_installed"),
+    [({}, True), ({"PI_APPLIANCE_KERNELS": "later"}, False), ({"PI_APPLIANCE_PLAIN": "1"}, False)],
+)
+def test_pip_installs_cython_only_if_it_compiles_kernels(
+    tree: Path, environment: dict[str, str], is_installed: bool
+) -> None:
+    project = tree / "pyproject.toml"
+    build = project.read_text("utf-8").partition("[project]")[0]
+    project.write_text(build + '[project]\nname = "adding"\nversion = "1"\n[tool.setuptools]\npackages = []\n')
+    code = "from setuptools import build_meta; print('Cython>=3.0' in build_meta.get_requires_for_build_editable())"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=tree,
+        env={**os.environ, "PI_APPLIANCE_PLAIN": "", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == [str(is_installed)], done.stderr
 
 
 def test_plain_kernels_can_be_requested_and_remove_compiled_ones(tree: Path, tmp_path: Path) -> None:
