@@ -4,9 +4,9 @@ Root runs it on Debian with x86-64, in a clone whose changes are committed, with
 
     .venv-test/bin/python -m tests.vm.foreign_root armhf
 
-It prints what each step says and how long it took. Words after the architecture go to pytest, which runs these
-tests on the installed wheel: `... armhf tests/puzzles/sudoku`. Both roots stay in `$PI_APPLIANCE_ROOTS`,
-or else `~/.cache/pi-appliance-vm`. An existing root to build in is used again.
+It prints what each step says and how long it took. Words after the architecture name tests, such as
+`tests/puzzles/*`. They run on the installed wheel, one word after the other, so that results come early. Both
+roots stay in `$PI_APPLIANCE_ROOTS`, or else `~/.cache/pi-appliance-vm`. An existing root to build in is used again.
 """
 
 import os
@@ -37,6 +37,7 @@ COMPILER = "gcc,libc6-dev,python3-dev,cpp-12-{}:amd64"
 USER = 999
 OWN_FOLDERS = ("etc/pi-appliance", "var/lib/pi-appliance")
 COMMAND = "setpriv --reuid=pi-appliance --regid=pi-appliance --clear-groups pi-appliance"
+CLONE = "root/clone"
 CONFIG = "--config /etc/pi-appliance/appliance.yaml"
 INSTALL = "tar xzf /root/pi-appliance-*.tar.gz -C /root && sh /root/pi-appliance-*/deploy/install.sh --prefix /staged"
 SHOW_WHEELS = """
@@ -67,12 +68,14 @@ pi-appliance puzzle solve bimaru --board impossible
 kill $!
 wait
 """
+# Each process starts Python: QEMU knows no fork of a sibling, which tests.warm_program needs.
 RUN_TESTS = """
 [ -e /root/tools ] || /opt/pi-appliance/current/bin/python -m pip install --quiet --target /root/tools \\
     pytest pytest-timeout pytest-xdist hypothesis chess
 cd /root/tests
-PYTHONPATH=/root/tools /opt/pi-appliance/current/bin/python -m pytest -q -p no:cacheprovider \\
-    -m 'not slow and not faults' {words}
+ln -sfn /opt/pi-appliance/current/lib/python3*/site-packages/pi_appliance pi_appliance
+PI_APPLIANCE_COLD=1 PYTHONPATH=/root/tools /opt/pi-appliance/current/bin/python -m pytest -q -p no:cacheprovider \\
+    -n {workers} --timeout 1800 -m 'not slow and not faults' {name}
 """
 
 
@@ -89,7 +92,7 @@ class ForeignRoot:
         folder.parent.mkdir(parents=True, exist_ok=True)
         included = f"--include={PACKAGES},{packages}".rstrip(",")
         architectures = f"--architectures={architecture},amd64"
-        do("mmdebstrap", "--variant=extract", architectures, included, SUITE, str(draft))
+        do("mmdebstrap", "--variant=extract", architectures, included, SUITE, str(draft), find_mirror())
         for name in ("passwd", "group"):  # these scripts would have made the files
             shutil.copy(draft / f"usr/share/base-passwd/{name}.master", draft / "etc" / name)
         (draft / "usr/bin/awk").symlink_to("mawk")
@@ -106,6 +109,12 @@ class ForeignRoot:
             stdin=subprocess.DEVNULL,
             check=check,
         )
+
+
+def find_mirror() -> str:
+    """Return where this Debian has its packages from, without those of updates: their lists may not fit together."""
+    command = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
 
 
 def emulate(architecture: str) -> None:
@@ -132,11 +141,11 @@ def make_builder(architecture: str, folder: Path) -> ForeignRoot:
 
 def make_archive(builder: ForeignRoot) -> Path:
     """Build the wheel of this clone there, and return the archive of a release that has it."""
-    there = builder.folder / "root/clone"
+    there = builder.folder / CLONE
     shutil.rmtree(there, ignore_errors=True)
     do("git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(there))
     with timed("wheel with compiled kernels"):
-        builder.run("sh /root/clone/deploy/wheels.sh --here")
+        builder.run(f"sh /{CLONE}/deploy/wheels.sh --here")
     do("make", "--directory", str(there), "archive")
     (archive,) = (there / "dist").glob("*.tar.gz")
     return archive
@@ -159,22 +168,23 @@ def put_in_place(machine: ForeignRoot) -> None:
     do("chown", "-R", f"{USER}:{USER}", *(str(machine.folder / each) for each in OWN_FOLDERS))
 
 
-def run_tests(machine: ForeignRoot, words: list[str]) -> None:
-    """Run tests there on the installed wheel: the package of the clone is not beside them."""
+def run_tests(machine: ForeignRoot, clone: Path, names: list[str]) -> None:
+    """Run tests of the clone there on the installed wheel: a link leads to it where a clone has the package."""
     place = machine.folder / "root/tests"
     shutil.rmtree(place, ignore_errors=True)
     for name in ("tests", "config", "docs"):
-        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(clone / name, place / name)
     for name in ("pyproject.toml", "setup.py", "README.md"):
-        shutil.copy(ROOT / name, place)
-    with timed("tests"):
-        machine.run(RUN_TESTS.format(words=" ".join(words)), check=False)
+        shutil.copy(clone / name, place)
+    for name in names:
+        with timed(f"tests of {name}"):
+            machine.run(RUN_TESTS.format(name=name, workers=os.cpu_count()), check=False)
 
 
-def main(architecture: str, *words: str) -> None:
-    """Build, install and show it, and run the tests that `words` name."""
+def main(architecture: str, *tests: str) -> None:
+    """Build, install and show it, and run `tests`."""
     if architecture not in PROCESSORS or os.geteuid() != 0:
-        sys.exit("usage, as root: python -m tests.vm.foreign_root arm64|armhf [WORDS of pytest]")
+        sys.exit("usage, as root: python -m tests.vm.foreign_root arm64|armhf [TESTS]")
     if why := install_missing(PROGRAMS):
         sys.exit(why)
     emulate(architecture)
@@ -187,8 +197,7 @@ def main(architecture: str, *words: str) -> None:
     machine.run(SHOW_WHEELS)
     with timed("page, doctor and puzzles"):
         machine.run(SHOW_APPLIANCE, "--private-network")
-    if words:
-        run_tests(machine, [*words])
+    run_tests(machine, builder.folder / CLONE, [*tests])
 
 
 if __name__ == "__main__":
