@@ -56,7 +56,7 @@ TOGETHER = {
 }
 SHARED = re.compile(
     r"browser\.py|music/(cli|mpd)/|/test_music|test_job_on_mpd|alarms/test_pages|test_chance_statistics"
-    r"|test_architecture|/test_(api_walls|daily|emulated_life|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
+    r"|test_architecture|/test_(api_walls|daily|end_to_end|job_form|openapi|player_real|remote|roles)\.py"
 )  # files whose tests share one browser, one MPD, one list of draws, one parsed package, ...
 FEW_FILES = 20
 
@@ -74,6 +74,7 @@ class Sharing(LoadScopeScheduling):
         """Count the files before the tests are distributed."""
         files = {nodeid.partition("::")[0] for tests in self.registered_collections.values() for nodeid in tests}
         self.has_many_files = len(files) > FEW_FILES
+        self.config.option.loadscopereorder = False  # it would put the longest tests, which are single, last
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:

@@ -242,20 +242,22 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
 
 
-_TIME_ZONE = ContextVar[tzinfo | None]("_TIME_ZONE", default=None)
+_TIME_ZONE = ContextVar[str]("_TIME_ZONE", default="")
 
 
 def use_time_zone(name: str = "") -> None:
     """Show times in the time zone `name`, by default in that of this terminal."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most commands show no time
-
-    with contextlib.suppress(KeyError, ValueError, OSError):  # this machine may not know it
-        _TIME_ZONE.set(ZoneInfo(name) if name else None)
+    _TIME_ZONE.set(name)
 
 
 def format_local_time(instant: str) -> str:
     """Return `instant`, in ISO 8601, in the time zone of the addressed appliance, to the minute."""
-    return datetime.fromisoformat(instant).astimezone(_TIME_ZONE.get()).strftime("%a %Y-%m-%d %H:%M")
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most commands show no time
+
+    zone: tzinfo | None = None
+    with contextlib.suppress(KeyError, ValueError, OSError):  # this machine may not know it
+        zone = ZoneInfo(name) if (name := _TIME_ZONE.get()) else None
+    return datetime.fromisoformat(instant).astimezone(zone).strftime("%a %Y-%m-%d %H:%M")
 
 
 def _cell_text(value: object) -> str:

@@ -32,6 +32,7 @@ from pi_appliance.scheduling.schedule import Schedule
 YamlPath = tuple[str | int, ...]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_MAX_DIGITS = 18  # with its sign
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+)")
 _INVALID = re.compile("[\0\ud800-\udfff]")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "True": True, "false": False, "False": False}
@@ -190,7 +191,7 @@ def _scalar(event: yaml.ScalarEvent) -> object:
         return text
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    if _INT.fullmatch(text) and len(text) < 19:
+    if _INT.fullmatch(text) and len(text) <= _MAX_DIGITS:
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else text
 
@@ -344,12 +345,14 @@ def _has_default(each: Any) -> bool:
 
 def _exactly(kind: type, name: str) -> Callable[[object, Any], Any]:
     def convert(value: object, _: Any) -> Any:
-        if kind is int and isinstance(value, str) and _INT.fullmatch(value):
-            raise ValueError(f"{value} is too large; write at most 18 digits")
+        if kind is int and isinstance(value, str) and _INT.fullmatch(value) and len(value) > _MAX_DIGITS:
+            raise ValueError(f"{value} is too large; write at most {_MAX_DIGITS} digits")
         if kind is float and type(value) is int:
             return float(value)
         if type(value) is not kind:
             hint = '; put it in "quotes"' if kind is str and isinstance(value, (int, float, bool)) else ""
+            if kind is int and isinstance(value, str) and _INT.fullmatch(value):
+                hint = "; write it without quotes"
             raise ValueError(f"{_format_value(value)} is not {name}{hint}")
         return value
 
@@ -365,7 +368,7 @@ def _text(value: object, right: str) -> str:
 def _names(value: object) -> Names:
     names = [value] if isinstance(value, str) else value
     if names == []:
-        raise ValueError("the list is empty; write at least one name, or leave the key out")
+        raise ValueError("the list is empty; write at least one name")
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"{_format_value(value)} is not a name or a list of names")
     return Names(dict.fromkeys(names))

@@ -90,7 +90,8 @@ def neighbours() -> list[str]:
 class AddressWatcher:
     """Call `on_change` in the event loop when this machine gains or loses an address.
 
-    `with_links` also when a device gains or loses its link.
+    `with_links` also when a device gains or loses its link. Other reports of the kernel about
+    links, such as one for each scan for Wi-Fi networks, are ignored.
     """
 
     def __init__(self, on_change: Callable[[], None], *, with_links: bool = False) -> None:
@@ -108,6 +109,7 @@ class AddressWatcher:
                 netlink.close()
             return
         self._socket = netlink
+        self._links = self._read_links() if with_links else None
         self._loop.add_reader(netlink, self._on_event)
 
     def close(self) -> None:
@@ -122,7 +124,14 @@ class AddressWatcher:
         with contextlib.suppress(OSError):  # also ENOBUFS: the buffer overflowed, so something changed
             while self._socket.recv(65_536):
                 pass
+        if self._links is not None:
+            before, self._links = self._links, self._read_links()
+            if self._links == before:
+                return
         self._on_change()
+
+    def _read_links(self) -> list[tuple[str, str, bool]]:
+        return [(name, _address_of(name), has_link(name)) for _, name in socket.if_nameindex()]
 
 
 def _address_of(interface: str) -> str:

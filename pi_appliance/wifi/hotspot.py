@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pi_appliance.config import secrets
 from pi_appliance.config.options import Config
@@ -42,14 +43,18 @@ class Timing:
     probe: float = 12.0  # after which the kernel has given up a phone that is away
 
 
+_watch = partial(network.AddressWatcher, with_links=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the kernel knows: own addresses, the way out, who is connected, and links."""
+    """What the kernel knows: own addresses, the way out, who is connected, links, and changes."""
 
     addresses: Callable[[], Sequence[str]] = network.local_addresses
     has_route: Callable[[], bool] = network.has_route
     neighbours: Callable[[], Sequence[str]] = network.neighbours
     has_link: Callable[[str], bool] = network.has_link
+    watch: Callable[[Callable[[], None]], network.AddressWatcher] = _watch
 
 
 class Hotspot:
@@ -68,6 +73,7 @@ class Hotspot:
         self._changed = asyncio.Event()
         self._offline_since: float | None = None
         self._next_look = 0.0  # on the monotonic clock; its own address wakes it, too
+        self._next_attempt = 0.0  # the same; an attempt that failed may itself have changed a link
         self._last_error = ""
         self.lock = asyncio.Lock()
         """Held by whoever uses the device, so that no hot spot opens while a network is joined."""
@@ -90,12 +96,13 @@ class Hotspot:
         return hotspot_name(self._config())
 
     def wake(self) -> None:
-        """Check again, because something has changed."""
+        """Check again, because the owner has changed something."""
+        self._next_attempt = 0.0
         self._changed.set()
 
     async def run(self) -> None:
         """Open and close it, until cancelled. With a network, it waits for a word of the kernel."""
-        watcher = network.AddressWatcher(self._changed.set, with_links=True)
+        watcher = self._around.watch(self._changed.set)
         try:
             while True:
                 self._changed.clear()
@@ -105,6 +112,7 @@ class Hotspot:
                     self._last_error = ""
                 except ApplianceError as error:
                     wait = self._timing.interval
+                    self._next_attempt = time.monotonic() + wait
                     if str(error) != self._last_error:
                         _log.warning("the hot spot cannot be used: %s", error)
                     self._last_error = str(error)
@@ -123,7 +131,7 @@ class Hotspot:
             return None
         now = time.monotonic()
         self._offline_since = self._offline_since or now
-        if (rest := self._offline_since + self._timing.patience - now) > 0:
+        if (rest := max(self._offline_since + self._timing.patience, self._next_attempt) - now) > 0:
             return rest
         if await self._has_network():  # one without a way to the internet
             return None
@@ -152,7 +160,7 @@ class Hotspot:
 
     async def _has_network(self) -> bool:
         """Return whether a device is connected, also as the kernel sees it."""
-        return any(map(self._around.has_link, await self._manager.list_uplinks()))
+        return any(each.is_modem or self._around.has_link(each.device) for each in await self._manager.list_uplinks())
 
     async def _has_visitors(self) -> bool:
         """Return whether a device is connected: the kernel asks those that are sent something."""

@@ -21,7 +21,8 @@ _TIMED_OUT, _FAILED, _NOT_RUNNING, _UNKNOWN = 3, 4, 8, 10  # exit statuses of nm
 _WIFI_TYPES = ("wifi", "802-11-wireless")
 _ASKS = "connecting (need authentication)"  # for the password: the first time, and after it was refused
 _REFUSED = "Connection activation failed: Secrets were required, but not provided"  # as where it is not given again
-_UPLINKS = (*_WIFI_TYPES, "ethernet", "gsm", "bt")
+_MODEM_TYPES = ("gsm", "bt")
+_UPLINKS = (*_WIFI_TYPES, "ethernet", *_MODEM_TYPES)
 NOT_INSTALLED = "NetworkManager is not installed; type on the machine: sudo apt install network-manager"
 STOPPED = "NetworkManager does not run; type on the machine: sudo systemctl enable --now NetworkManager"
 NO_DEVICE = (
@@ -99,6 +100,14 @@ class Profile:
     is_active: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Uplink:
+    """A device that leads to other networks. The kernel may not know the name of a modem."""
+
+    device: str
+    is_modem: bool
+
+
 class NetworkManager:
     """Asks and changes NetworkManager.
 
@@ -119,10 +128,11 @@ class NetworkManager:
             raise Refused(BLOCKED)
         return min(devices, key=lambda name: devices[name] == "unavailable")
 
-    async def list_uplinks(self) -> list[str]:
+    async def list_uplinks(self) -> list[Uplink]:
         """Return the connected devices that lead somewhere."""
         rows = await self._rows("DEVICE,TYPE,STATE", "device", "status")
-        return [name for name, kind, state in rows if kind in _UPLINKS and state.startswith("connected")]
+        connected = [(name, kind) for name, kind, state in rows if state.startswith("connected")]
+        return [Uplink(name, is_modem=kind in _MODEM_TYPES) for name, kind in connected if kind in _UPLINKS]
 
     async def list_networks(self, device: str, *, rescan: bool) -> list[Network]:
         """Return the networks in reach, the one in use first, then the strongest."""

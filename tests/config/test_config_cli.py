@@ -116,8 +116,14 @@ def test_a_wrong_section_hides_no_wrong_value_in_another(tmp_path, capsys):
         "3:19: 'loud' is not a whole number",
         "4:22: 9999999999999999999 is too large; write at most 18 digits",
         "5:23: 0 keeps nothing; write 1 or more",
-        "6:56: the list is empty; write at least one name, or leave the key out",
+        "6:56: the list is empty; write at least one name",
     ]
+
+
+def test_a_number_in_quotes_is_no_number(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text('state-dir: state\nweb: {port: "8080"}\njobs: {}\n', "utf-8")
+    assert "2:13: '8080' is not a whole number; write it without quotes" in checked(path, capsys)[2]
 
 
 @pytest.mark.parametrize("trap", ["12:30", "on", "no", "yes", "off", "017", "1_000", "0x1F", "1e3x", "=", "<<"])

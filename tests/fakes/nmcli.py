@@ -111,7 +111,7 @@ def rows(world: Any, fields: str, words: list[str]) -> list[list[object]]:
     match fields, words:
         case "DEVICE,TYPE,STATE", ["device", "status"]:
             wifi = [["wlan0", "wifi", world["device"]]] if world["device"] else []
-            return [*wifi, *OTHER_DEVICES]
+            return [*wifi, *world.get("modems", []), *OTHER_DEVICES]
         case "WIFI", ["radio"]:
             return [[world["radio"]]]
         case "IN-USE,SIGNAL,SECURITY,SSID", ["device", "wifi", "list", "ifname", "wlan0", "--rescan", rescan]:

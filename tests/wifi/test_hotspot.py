@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.config.loader import load_config
+from pi_appliance.system.network import AddressWatcher
 from pi_appliance.wifi.hotspot import ADDRESS, Surroundings, Timing
 from pi_appliance.wifi.joining import WifiService
 from pi_appliance.wifi.network_manager import NetworkManager
@@ -34,6 +35,7 @@ class Machine:
         self.neighbours: Sequence[str] = ()
         self.has_link = True
         self.said: list[str] = []
+        self.report_change: Callable[[], None] = lambda: None
 
     def write(self, hotspot: str) -> None:
         self.file.write_text(f"state-dir: state\nweb: {{host: 0.0.0.0}}\n{hotspot}\njobs: {{}}\n")
@@ -50,6 +52,7 @@ class Machine:
             lambda: bool(self.world["active"]) and not self.is_open and self.has_link,
             lambda: self.neighbours,
             lambda _: self.has_link,
+            self._watch,
         )
         manager = NetworkManager(self.world.environment)
         service = WifiService(lambda: load_config(self.file), self.said.append, manager, around, timing)
@@ -59,6 +62,10 @@ class Machine:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _watch(self, on_change: Callable[[], None]) -> AddressWatcher:
+        self.report_change = on_change
+        return AddressWatcher(on_change, with_links=True)
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait until `holds` returns a true value."""
@@ -150,6 +157,19 @@ def test_it_opens_although_network_manager_does_not_see_that_the_access_point_ha
     asyncio.run(live())
 
 
+def test_it_does_not_open_beside_the_modem_of_a_phone(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, modems=[["AA:BB:CC:00:11:22", "bt", "connected"]])
+    machine.has_link = False  # the kernel knows no device of that name
+
+    async def live() -> None:
+        async with machine.running(LATER) as service:
+            await machine.until(lambda: machine.world["calls"])
+            await machine.until(lambda: not service.hotspot.lock.locked())
+
+    asyncio.run(live())
+    assert machine.world["profiles"] == {}
+
+
 def test_it_stays_open_while_a_phone_is_connected(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.world.connect("Home")
@@ -226,12 +246,17 @@ def test_it_names_the_package_that_a_hot_spot_needs(tmp_path: Path, caplog: pyte
     machine = Machine(tmp_path, has_dnsmasq=False)
 
     async def live() -> None:
-        async with machine.running(LATER):
+        async with machine.running(LATER) as service:
             await machine.until(lambda: caplog.messages)
+            machine.report_change()  # a failed attempt may change a link
+            await settle()
+            assert not service.hotspot.lock.locked(), "it tries again later"
+            machine.world.change(has_dnsmasq=True)
+            service.hotspot.wake()  # as after a change by the owner
+            await machine.until(lambda: machine.is_open)
 
     asyncio.run(live())
     assert "sudo apt install dnsmasq-base" in caplog.text
-    assert machine.world["profiles"] == {}, "and tries again later"
 
 
 def test_the_owner_joins_a_network_over_it(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Tests of USB drives."""
+"""Tests of web radio."""
