@@ -102,12 +102,6 @@ def parse_error(file: str, line: int, column: int, message: str, hint: str) -> C
     return ConfigError([Problem(file, line, column, message, hint)])
 
 
-def raise_problems(problems: Iterable[Problem]) -> None:
-    """Raise ConfigError with all problems, if there are any."""
-    if known := list(problems):
-        raise ConfigError(known)
-
-
 def take_drawing(rows: Rows, is_blank: Callable[[str], bool]) -> list[tuple[int, str]]:
     """Consume the rows up to the next blank one."""
     return list(takewhile(lambda row: not is_blank(row[1]), rows))

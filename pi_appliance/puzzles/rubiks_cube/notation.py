@@ -190,9 +190,10 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[st
             plain = re.sub(r"[(),]", " ", plain)
         for match in re.finditer(r"\S+", plain):
             word, parts = match[0], [part[0] for part in TURN_PATTERN.finditer(match[0])]
+            if "".join(parts) != word:
+                parts = [word]
             moves += parts
-            are_turns = "".join(parts) == word and all(parse_turn(part, side) for part in parts)
-            if not are_turns or (faces_only and not set(parts) <= set(TURN_NAMES)):
+            if not all(parse_turn(part, side) for part in parts) or (faces_only and not set(parts) <= set(TURN_NAMES)):
                 is_of_3x3x3 = side == 2 and re.match(r"[URFDLB]w|[urfdlbMES]", word)
                 message = f"{word!r} is not a move" + " of a 2x2x2" * bool(is_of_3x3x3)
                 problems.add(line, match.start() + 1, message, "it has no middle layer" if is_of_3x3x3 else _MOVE_HELP)
