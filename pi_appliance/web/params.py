@@ -117,7 +117,7 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: Services
         except ConfigError as error:  # each value is valid, but not together, or not as a configuration
             names_files = not isinstance(error, InvalidOption)
             raise HTTPException(422, owner_text(str(error), HIDDEN) if names_files else str(error)) from None
-        zone = {ZONE_HEADER: str(services.appliance.config.time_zone)}
+        zone = {ZONE_HEADER: str(services.daemon.appliance.config.time_zone)}
         return result if isinstance(result, Response) else JSONResponse(to_json(result), operation.status, zone)
 
     roles = {method: operation.role for method, operation in by_method.items()}
