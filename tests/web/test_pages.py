@@ -21,10 +21,15 @@ EVIL = "<script>alert(1)</script>"
 
 
 def record(appliance: ServedAppliance, name: str, outcome: Outcome, summary: str) -> int:
-    store = appliance.daemon.appliance.store
-    run, _ = store.start_run(job=name, kind="command", trigger=Trigger.MANUAL, due=None, now=clock.now())
-    store.finish_run(run, outcome, summary, now=clock.now(), attempts=1)
-    return run
+    store, recorded = appliance.daemon.appliance.store, list[int]()
+
+    def add() -> None:
+        run, _ = store.start_run(job=name, kind="command", trigger=Trigger.MANUAL, due=None, now=clock.now())
+        store.finish_run(run, outcome, summary, now=clock.now(), attempts=1)
+        recorded.append(run)
+
+    appliance.in_loop(add)  # the connection to the database is that of the service
+    return recorded[0]
 
 
 def report(appliance: ServedAppliance, name: str, content: str) -> Path:

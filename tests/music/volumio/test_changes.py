@@ -264,7 +264,7 @@ def raw(url: str, data: bytes) -> bytes:
             line.sendall(data)
             line.shutdown(socket.SHUT_WR)
             return line.recv(1000)
-        except ConnectionError:
+        except OSError:  # it closed the connection
             return b""
 
 
