@@ -62,10 +62,10 @@ FEW_FILES = 20
 
 
 class Sharing(LoadScopeScheduling):
-    """Give each free worker the next file, as its tests share what they build: a player, solutions, tables, ...
+    """Give each free worker the next file, because the tests of a file share players, solutions and tables.
 
-    Of a few files or the longest, it gives the next test, unless setup is slow. Tests that change the
-    machine all run in one worker, as there is one crontab.
+    If there are only a few files, or the file is one of the longest, a worker gets single tests, unless
+    setup is slow. Tests that change the machine all run in one worker, as there is one crontab.
     """
 
     has_many_files = False

@@ -254,7 +254,7 @@ def _become(request: Mapping[str, Any], descriptors: list[int]) -> list[str]:
 
 
 def _add_to_path(folders: list[str]) -> None:
-    """Find the plug-ins of `PYTHONPATH`, and run what Python runs there at its start."""
+    """Make the plug-ins in `folders` known, and import the `sitecustomize` there, as Python does at its start."""
     added = [folder for folder in folders if folder and folder not in sys.path]
     if added:
         sys.path[1:1] = added

@@ -23,7 +23,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The parts of a run in words, by name, and what they take from the machine."""
+    """The plan of a run: a description of each part, and the resources that the run needs."""
 
     work: Mapping[str, str]
     cores: int

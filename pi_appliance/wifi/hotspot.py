@@ -48,7 +48,7 @@ _watch = partial(network.AddressWatcher, with_links=True)
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the kernel knows: own addresses, the way out, who is connected, links, and changes."""
+    """The network as the kernel sees it. Each field is a function that asks it, or watches it."""
 
     addresses: Callable[[], Sequence[str]] = network.local_addresses
     has_route: Callable[[], bool] = network.has_route

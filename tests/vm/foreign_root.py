@@ -118,7 +118,7 @@ def find_mirror() -> str:
 
 
 def emulate(architecture: str) -> None:
-    """Tell the kernel to start programs of this architecture with QEMU, until the next boot."""
+    """Have the kernel start programs of `architecture` with QEMU, until the next boot."""
     rules = Path("/proc/sys/fs/binfmt_misc")
     name = f"qemu-{PROCESSORS[architecture]}"
     if not (rules / "register").exists():

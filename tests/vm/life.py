@@ -60,7 +60,7 @@ def update(system: System, better: str) -> None:
 
 
 def fail_to_update(system: System, broken: str) -> None:
-    """Update from an archive with the change `BROKEN`, which goes back by itself."""
+    """Update from an archive with the change `BROKEN`. The update returns to the release before by itself."""
     before = version(system)
     with timed("update to a release that does not start, and back"):
         status, said = system.run("pi-appliance", "update", "--yes", broken, check=False)

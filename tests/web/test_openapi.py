@@ -144,7 +144,7 @@ def test_every_example_works_and_its_answer_matches_the_schema(tmp_path: Path, a
         for path, method, operation in (*reads, *writes):
             try:
                 check(appliances.current(), checked, path, method.upper(), operation)
-            except AssertionError:  # an earlier write has deleted what it needs, or has set a password
+            except AssertionError:  # an earlier request has deleted its subject, or has set a password
                 check(appliances.renewed(), checked, path, method.upper(), operation)
         assert appliances.count < 15, "it is the exception"
 

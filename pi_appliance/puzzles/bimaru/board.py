@@ -30,7 +30,7 @@ class Mark(StrEnum):
 
 PIECES = "<>^v#O"
 ENDS = {Mark.LEFT: (1, 0), Mark.RIGHT: (-1, 0), Mark.TOP: (0, 1), Mark.BOTTOM: (0, -1)}
-"""The direction, right and down, in which a ship goes on from each end."""
+"""For each end of a ship: the step, to the right and down, to its next square."""
 SHIP_MARKS = Mark.SHIP + PIECES
 FLEETS = {
     "small": (3, 2, 2, 1, 1, 1),
