@@ -68,13 +68,13 @@ class SetupPages:
         return SetupFile(self._services.appliance.config.state_dir)
 
     async def start(self, request: Request) -> Response:
-        """Return the form for the code, or with the code that for the password.
+        """Return the form for the code, or with the code that for the password; later, lead to the next step.
 
         Reading the page does not use up the code, so a preview of the link in a messenger does no
         harm.
         """
         if not self._authenticator.setup_code:
-            return RedirectResponse(_NAME, 303)
+            return RedirectResponse(self._setup_file.next_step() or _NAME, 303)
         code = request.query_params.get("code", "")
         if not code:
             return self._pages.page("setup/code.html")
@@ -121,7 +121,7 @@ class SetupPages:
                 await self._change(lambda data: _with(data, "name", name))
         except ApplianceError as error:
             return self._name_page(name, _sentence(error))
-        return RedirectResponse(_ZONE, 303)
+        return self._go_on(_ZONE)
 
     def _name_page(self, value: str, error: str = "") -> Response:
         return self._pages.page("setup/name.html", 422 if error else 200, value=value, error=error)
@@ -137,7 +137,12 @@ class SetupPages:
             await self._change(lambda data: _with(data, "time-zone", zone))
         except ApplianceError as error:
             return self._zone_page(zone, _sentence(error))
-        return RedirectResponse(_MUSIC, 303)
+        return self._go_on(_MUSIC)
+
+    def _go_on(self, step: str) -> Response:
+        """Lead to the next step, and remember it for an owner who comes back later."""
+        self._setup_file.note_step(step)
+        return RedirectResponse(step, 303)
 
     def _zone_page(self, value: str, error: str = "") -> Response:
         return self._pages.page(

@@ -68,7 +68,7 @@ class SetupFile:
         if not code:
             code = "-".join("".join(choice(_LETTERS) for _ in range(_GROUP)) for _ in range(2))
             try:
-                self._write(code)
+                self._write({"code": code})
             except Unavailable as error:  # it is printed nevertheless, and counts until a restart
                 log.warning("the code of the set-up cannot be stored: error=%s", error)
         return code
@@ -83,7 +83,23 @@ class SetupFile:
 
     def note_password(self) -> None:
         """Delete the code, and remember that the other steps of the set-up follow."""
-        self._write("")
+        self._write({"code": ""})
+
+    def next_step(self) -> str:
+        """Return the path of the step that follows those done; "" if none is known."""
+        try:
+            return str(self._read().get("next", ""))
+        except OSError:
+            return ""
+
+    def note_step(self, path: str) -> None:
+        """Remember the path of the next step, unless the set-up has ended."""
+        if not self.is_interrupted():
+            return
+        try:
+            self._write({"code": "", "next": path})
+        except Unavailable as error:  # an owner who comes back starts with the step before
+            log.warning("the step of the set-up cannot be stored: error=%s", error)
 
     def finish(self) -> None:
         """End the set-up."""
@@ -96,8 +112,8 @@ class SetupFile:
             return {}
         return content if isinstance(content, dict) else {}
 
-    def _write(self, code: str) -> None:
-        files.write_file(self.path, json.dumps({"code": code}).encode(), mode=0o600)
+    def _write(self, content: dict[str, str]) -> None:
+        files.write_file(self.path, json.dumps(content).encode(), mode=0o600)
 
 
 def same_code(typed: str, code: str) -> bool:
