@@ -3,6 +3,7 @@
 The neighbourhood is a network namespace, so that nothing but the radio leads from it to the appliance.
 """
 
+import re
 import time
 
 from tests.vm.emulator import Emulator
@@ -52,9 +53,18 @@ class Street:
         return self._emulator.read(f"/run/wlan{number}.leases").split()[2]
 
     def scan(self) -> str:
-        """Return what the phone sees."""
+        """Return what the phone sees now. A scan may miss a network that is there."""
         self._within("ip", "link", "set", _PHONE, "up")
-        return self._within("iw", "dev", _PHONE, "scan")
+        return self._within("iw", "dev", _PHONE, "scan", "flush")
+
+    def find(self, ssid: str) -> str:
+        """Return what the phone sees of a network. It scans until it sees it."""
+        start = time.monotonic()
+        while True:
+            for each in re.split(r"^BSS ", seen := self.scan(), flags=re.MULTILINE):
+                if f"SSID: {ssid}\n" in each:
+                    return each
+            assert time.monotonic() - start < self._emulator.patience, seen
 
     def join(self, ssid: str, password: str) -> str:
         """Let the phone join a network, and return its address there."""

@@ -4,7 +4,6 @@
 """
 
 import json
-import re
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -155,9 +154,7 @@ def _open_hotspot(emulator: Emulator, street: Street) -> None:
     street.close(1)
     with timed("no network any more, until the hot spot is open"):
         _wait(emulator, lambda: _wifi(emulator)["hotspot"]["open"])
-    seen = street.scan()
-    (station,) = (each for each in re.split(r"^BSS ", seen, flags=re.MULTILINE) if f"SSID: {HOTSPOT}\n" in each)
-    assert "RSN:" in station, "it has a password"
+    assert "RSN:" in street.find(HOTSPOT), "it has a password"
 
 
 def _join_over_hotspot(emulator: Emulator, street: Street) -> None:
