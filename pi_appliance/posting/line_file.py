@@ -1,6 +1,7 @@
 """Changes of a text file of posts: one line is changed, and all other bytes stay."""
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pi_appliance.system import files
 
 _LOCK_TIMEOUT = 5.0  # seconds
 _MARK = "\ufeff"  # byte order mark
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab; a terminal would obey some of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,12 @@ def _place(text: str, number: int) -> int:
 
 def _valid_line(text: str, line: str, number: int = 0) -> str:
     line = escape_line(line.replace(_MARK, "").strip())
-    if not line or LINE_END.search(line) or "\0" in line:
-        raise InvalidOption("a line to post is not empty, and has no line break and no NUL")
+    if not line or LINE_END.search(line):
+        raise InvalidOption("a line to post is not empty, and has no line break")
+    if found := _CONTROL.search(line):
+        raise InvalidOption(
+            f"the line has the control character U+{ord(found[0]):04X}, which cannot be posted; remove it"
+        )
     fingerprint = line_fingerprint(parse_line(number, line))
     for other in parse_lines(text):
         if other.number != number and line_fingerprint(other) == fingerprint:

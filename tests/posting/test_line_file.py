@@ -78,10 +78,19 @@ def test_a_moved_line_changes_the_order_only(text: str, data: st.DataObject) -> 
     assert move_line(result, to, number) == text
 
 
-@pytest.mark.parametrize("text", ["", "  ", "a\nb", "a\rb", "a\0b"])
+@pytest.mark.parametrize("text", ["", "  ", "a\nb", "a\rb"])
 def test_only_a_line_to_post_is_added(text: str) -> None:
     with pytest.raises(InvalidOption, match="a line to post is not empty"):
         add_line("one\n", text)
+
+
+@pytest.mark.parametrize(("text", "code"), [("a\0b", "0000"), ("\x1b[31mred", "001B"), ("a\x9bb", "009B")])
+def test_a_control_character_is_not_added(text: str, code: str) -> None:
+    with pytest.raises(InvalidOption, match=f"the control character U\\+{code}"):
+        add_line("one\n", text)
+    with pytest.raises(InvalidOption, match=f"the control character U\\+{code}"):
+        replace_line("one\n", 1, text)
+    assert add_line("one\n", "a\tb") == "one\na\tb\n"
 
 
 @pytest.mark.parametrize("text", ["# 1 tip", "#", "## heading", "#tag", "\\# 1 tip", "\\\\# x"])
