@@ -68,10 +68,10 @@ class SetupPages:
         return SetupFile(self._services.appliance.config.state_dir)
 
     async def start(self, request: Request) -> Response:
-        """Return the form for the code, or with the code that for the password; later, lead to the next step.
+        """Return the form for the code, or with the code that for the password.
 
-        Reading the page does not use up the code, so a preview of the link in a messenger does no
-        harm.
+        Later, lead to the next step. Reading the page does not use up the code, so a preview of
+        the link in a messenger does no harm.
         """
         if not self._authenticator.setup_code:
             return RedirectResponse(self._setup_file.next_step() or _NAME, 303)
