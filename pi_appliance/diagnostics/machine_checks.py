@@ -177,17 +177,21 @@ def check_power(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield ok(name, "good")
 
 
-_TIMEOUT = 3.0  # seconds
+_TIMEOUT = 5.0  # seconds
 _MAX_BYTES = 10_000
 _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address to ask
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonHealth:
-    """The answer on the port of the page. `is_ours`: from pi-appliance; `reason`: of a problem."""
+    """The answer on the port of the page. `is_ours`: from pi-appliance; `reason`: of a problem.
+
+    `is_late`: something listens there, or may, and has not answered in time.
+    """
 
     has_answered: bool
     is_ours: bool = False
+    is_late: bool = False
     is_ok: bool = False
     reason: str = ""
 
@@ -205,7 +209,7 @@ def read_health(host: str, port: int) -> DaemonHealth:
         response = http.request_now("GET", url, seconds=_TIMEOUT, max_bytes=_MAX_BYTES, use_proxy=False)
         answer = json.loads(response.body)
     except http.NoResponse as failure:
-        return DaemonHealth(has_answered=not failure.is_http, reason=str(failure))
+        return DaemonHealth(has_answered=not failure.is_http, is_late=failure.is_timeout, reason=str(failure))
     except ValueError:
         return DaemonHealth(has_answered=True)
     if not isinstance(answer, dict) or not isinstance(answer.get("ok"), bool):
@@ -360,6 +364,8 @@ def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield fail(
             name, reason, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}"
         )
+    elif health.is_late:
+        yield fail(name, f"it has not answered at {where} in {_TIMEOUT:.0f} s: it hangs, or the machine is busy", again)
     elif active:
         yield fail(name, f"its unit is active, but nothing answers at {where}: {health.reason}", again)
     else:
