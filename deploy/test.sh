@@ -22,7 +22,7 @@ case ${1:-} in
 Usage: deploy/test.sh [--all] [options of pytest]
   Checks format, lint, types and tests in an environment of its own, .venv-test, in about six minutes.
   --all also runs the tests marked `slow` and `faults`: kill campaigns, full disks, long searches,
-        and tries five times as many random examples.
+        and tries ten times as many random examples.
   PI_APPLIANCE_BOTH=1 runs the tests of puzzles a second time, on plain Python.
   Words after it go to pytest: deploy/test.sh -x tests/cli
 Exit status: 0 all checks passed, 1 some failed

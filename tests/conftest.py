@@ -22,7 +22,7 @@ from tests.warm_program import use_for_all_processes
 __all__ = ["installation", "public_installation", "public_python"]
 
 # The duration of one example depends on the load of the machine: no deadline.
-settings.register_profile("daily", max_examples=20, deadline=None)
+settings.register_profile("daily", max_examples=10, deadline=None)
 settings.register_profile("all", max_examples=100, deadline=None)  # with --hypothesis-profile=all
 settings.load_profile("daily")
 

@@ -19,9 +19,12 @@ from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import TOKEN, fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.installation import ROOT, Installation, wait_until
+from tests.warm_program import IS_COLD
 
 KINDS = ROOT / "tests" / "fakes" / "plugins"
-ALL_THERE_IS = {"PYTHONPATH": f"{KINDS}:{ROOT}", "LOG_ALL": "1", "PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
+ALL_THERE_IS = {"PYTHONPATH": f"{KINDS}:{ROOT}", "LOG_ALL": "1"}
+if IS_COLD:  # a process that is forked reads these too late
+    ALL_THERE_IS |= {"PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
 ODD = {name: f"{value}+/=&%é '\"#" for name, value in SECRETS.items()}
 JOBS = """
 tweets: {kind: tweet, with: {network: [NETWORKS], lines: tweets.txt}}

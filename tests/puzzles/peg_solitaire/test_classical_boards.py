@@ -53,7 +53,7 @@ def test_a_classical_board_is_known(name: str, size: str) -> None:
     "name",
     [
         "european",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("wiegleb", "diamond-41")),  # daily in ../test_job.py
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("wiegleb", "diamond-41")),
         *(f"triangle-{side}" for side in (4, 5, 6, 7)),
     ],
 )
