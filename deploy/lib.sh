@@ -179,9 +179,11 @@ want_compiler() {
 }
 
 # with_pip ENVIRONMENT WORD…: install WORDs there with pip. Print only its message about the kernels.
+# With kernels=later Python compiles each module when it is first imported: most never are, and the page waits.
 with_pip() {
     into=$1 pip_log=$(mktemp) installed=0
     shift
+    [ "${kernels:-}" != later ] || set -- --no-compile "$@"
     "$into/bin/python" -m pip install --quiet --progress-bar off --disable-pip-version-check \
         --no-warn-script-location --log "$pip_log" "$@" || installed=$?
     plain=$(sed -n 's/.*\(the puzzle kernels run as plain Python.*\)/\1/p' "$pip_log" | head -n 1)
