@@ -24,6 +24,12 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(scope="session")
+def sat_library() -> None:
+    """Skip where the optional SAT library is missing, as on a processor that has no wheel of it."""
+    pytest.importorskip("pysat")
+
+
+@pytest.fixture(scope="session")
 def plain_and_compiled(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[ModuleType, ModuleType]]:

@@ -13,6 +13,7 @@ from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatSearch
 from tests.puzzles.sudoku.grids import InterruptingRuntime
 
+pytestmark = pytest.mark.usefixtures("sat_library")
 SIZES = [4, 6, 8, 10, 12, 16]
 
 

@@ -123,6 +123,7 @@ def test_counting_the_empty_grid_stops_at_the_limit() -> None:
     assert (limited.count, limited.details["solutions_at_least"]) == (None, 1500)
 
 
+@pytest.mark.usefixtures("sat_library")
 @given(st.integers(0, 2**32), st.integers(20, 44))
 @settings(max_examples=examples(40), deadline=None)
 def test_solutions_agree_with_brute_force_and_sat(seed: int, holes: int) -> None:
@@ -153,6 +154,7 @@ def share_a_unit(one: int, other: int) -> bool:
     return row == row_too or column == column_too or boxes
 
 
+@pytest.mark.usefixtures("sat_library")
 @given(st.integers(0, 2**32), st.integers(17, 30))
 @settings(max_examples=examples(60), deadline=None)
 def test_verdicts_agree_with_sat(seed: int, clues: int) -> None:
@@ -179,6 +181,7 @@ def test_permuted_grids_stay_unique() -> None:
             assert state.count == 1
 
 
+@pytest.mark.usefixtures("sat_library")
 def test_redundant_clues_are_named() -> None:
     grid = next(iter(UNIQUE)).replace("0", ".")
     facts = sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime()).details

@@ -119,6 +119,7 @@ def test_a_hint_is_the_next_deduction() -> None:
     assert sudoku.hint(sudoku.parse(NONE[1], "f"), SearchRuntime())
 
 
+@pytest.mark.usefixtures("sat_library")
 @pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "rules",
