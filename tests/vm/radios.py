@@ -55,7 +55,14 @@ class Street:
     def scan(self) -> str:
         """Return what the phone sees now. A scan may miss a network that is there."""
         self._within("ip", "link", "set", _PHONE, "up")
-        return self._within("iw", "dev", _PHONE, "scan", "flush")
+        start = time.monotonic()
+        while True:  # a radio that was busy a moment ago refuses a scan, or never ends it
+            scan = ("timeout", "30", "iw", "dev", _PHONE, "scan", "flush")
+            status, seen = self._emulator.run(*_WITHIN, *scan, check=False)
+            if status == 0:
+                return seen
+            assert time.monotonic() - start < self._emulator.patience, seen
+            time.sleep(1)
 
     def find(self, ssid: str) -> str:
         """Return what the phone sees of a network. It scans until it sees it."""
