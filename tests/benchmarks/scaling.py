@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,36 +22,36 @@ from pi_appliance.puzzles.runtime.local import open_runtime
 from tests.puzzles.sudoku.grids import HARDEST, permute_grid
 
 HEADS = ("work", "by", "1 worker, s", "2 workers, s", "ratio")
-Work = Callable[[SearchRuntime, float], object]
+Search = Callable[[SearchRuntime], object]
+Work = Callable[[float], Search]  # makes the search of a size, with its input
 
 
-def solve_sudokus(runtime: SearchRuntime, size: float) -> object:
-    """Solve a file of hard grids."""
+def solve_sudokus(size: float) -> Search:
+    """Solve a file of hard grids, from its text to the list of solutions."""
     chance = random.Random(7)
-    grids = [permute_grid(HARDEST[at % len(HARDEST)], chance) for at in range(round(20_000 * size))]
-    return list(sudoku.solve("\n".join(grids), SolveMode.FIRST, runtime).solutions)
+    text = "\n".join(permute_grid(HARDEST[at % len(HARDEST)], chance) for at in range(round(20_000 * size)))
+    return lambda runtime: list(sudoku.solve(text, SolveMode.FIRST, runtime).solutions)
 
 
-def build_book(runtime: SearchRuntime, size: float) -> object:
+def build_book(size: float) -> Search:
     """Build the book of the three plies after a position of 12 discs, or of the first ply if `size` is small."""
     start = position_of(connect_four.parse("333115733355", "scaling"))
-    book.build_book(runtime, start, (1, 2, 3) if size >= 1 else (1,))
-    return runtime.cache.load(book.CACHE_NAME)
+    return lambda runtime: book.build_book(runtime, start, (1, 2, 3) if size >= 1 else (1,))
 
 
-def solve_cubes(runtime: SearchRuntime, size: float) -> object:
+def solve_cubes(size: float) -> Search:
     """Find all shortest solutions of a cube that needs 14 turns, or fewer if `size` is small."""
     turns = ["R", "U2", "F'", "D", "L", "B2", "U", "R2", "D'", "F", "L2", "B", "U'", "F2"]
-    return list(rubiks_cube.solve(" ".join(turns[: 14 if size >= 1 else 8]), SolveMode.ALL, runtime).solutions)
+    cube = " ".join(turns[: 14 if size >= 1 else 8])
+    return lambda runtime: list(rubiks_cube.solve(cube, SolveMode.ALL, runtime).solutions)
 
 
-def solve_many_cubes(runtime: SearchRuntime, size: float) -> object:
+def solve_many_cubes(size: float) -> Search:
     """Solve random cubes within a tenth of a second each."""
     chance = random.Random(3)
     states = [random_state(chance, 3) for _ in range(round(200 * size))]
-    return list(
-        rubiks_cube.solve_many([rubiks_cube.Board(3, facelets_of(each, 3), seconds=0.1) for each in states], runtime)
-    )
+    cubes = [rubiks_cube.Board(3, facelets_of(each, 3), seconds=0.1) for each in states]
+    return lambda runtime: list(rubiks_cube.solve_many(cubes, runtime))
 
 
 WORK: dict[str, Work] = {
@@ -80,6 +81,7 @@ def dask(workers: int, folder: Path) -> Iterator[SearchRuntime]:
         Client(cluster) as client,
         open_runtime(folder, cores=1, executor=client.get_executor()) as runtime,
     ):
+        client.run(import_module, __spec__.name)  # the workers of a cluster have done so long ago
         yield runtime
 
 
@@ -88,11 +90,12 @@ WAYS = {"processes": processes, "Dask": dask}
 
 def measure(work: Work, way: str, workers: int, folder: Path, size: float) -> float:
     """Return the seconds of `work`, for cubes after a small piece of it, which builds and sends the tables."""
+    search = work(size)
     with WAYS[way](workers, folder) as runtime:
         if work is not build_book:  # its workers would know the positions
-            work(runtime, size / 100)
+            work(size / 100)(runtime)
         began = time.perf_counter()
-        work(runtime, size)
+        search(runtime)
         runtime.cache.remove(book.CACHE_NAME)
         return time.perf_counter() - began
 

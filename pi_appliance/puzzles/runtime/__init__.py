@@ -138,16 +138,20 @@ class SearchRuntime:
         self.checkpoints: set[str] = set()  # the names of those that were saved
         self.checkpoint_bytes = 0  # written so far
         self.monotonic = monotonic  # returns the seconds of a monotonic clock
+        self.prepared: tuple[object, object, Callable[[Any], Any]] | None = None  # the function of the last map
 
     def map(self, prepare: Prepare[Shared, Item, Result], shared: Shared, items: Iterable[Item]) -> Iterator[Result]:
         """Yield the result for each item, in order: the long work of a search, on all workers.
 
         Each worker calls `prepare(shared, runtime)` once, and the function that it returns for
-        each of its items. All of these are pickled if the workers do not see this memory.
+        each of its items. All of these are pickled if the workers do not see this memory. The next
+        map with the same `prepare` and `shared` uses the same functions, with what they remember.
         """
-        if self.remote is None:
-            return self.executor.map(prepare(shared, self), items)
-        return self.remote.map(prepare, shared, items, self.check_stop)
+        if self.remote is not None and not (isinstance(items, Sequence) and len(items) == 1):
+            return self.remote.map(prepare, shared, items, self.check_stop)
+        if self.prepared is None or self.prepared[0] is not prepare or self.prepared[1] is not shared:
+            self.prepared = prepare, shared, prepare(shared, self)
+        return self.executor.map(self.prepared[2], items)
 
     def check_stop(self) -> None:
         """Raise Interrupted if the search must end now."""
@@ -169,6 +173,7 @@ class SearchRuntime:
         """Return this runtime without its saved tables and checkpoints."""
         other = copy(self)
         other.cache, other.checkpoints, other.memory_is_limited = Cache(), set(), memory_is_limited
+        other.prepared = None
         return other
 
     def seconds_left(self) -> float | None:

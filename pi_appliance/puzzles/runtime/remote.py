@@ -7,6 +7,7 @@ ADR 0160. Several items go together, so that a distant worker has work for a whi
 import io
 import os
 import pickle
+import secrets
 import socket
 import sys
 import threading
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles.runtime import Buffer, Interrupted, Prepare, SearchRuntime
 from pi_appliance.puzzles.runtime.fork_executor import POLL_INTERVAL, pickle_result, unpickle_result
+from pi_appliance.puzzles.runtime.shared_memory import open_table
 
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")
@@ -35,6 +37,7 @@ _MIN_WORKERS = 2  # taken for granted until more have answered
 _SMALL_TABLE = 10_000  # bytes, which go with each batch
 _BATCH_SECONDS = 0.3  # a batch should take so long: an interruption loses it
 _MAX_FAILURES = 5  # of one batch
+_TABLE_SENDS = 3  # for a worker that asks: the executor may give them to another one
 _KEPT_TABLES = 2  # by a worker: the newest
 
 
@@ -98,6 +101,20 @@ class _Table(NamedTuple):
     content: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The items of a batch, and the table for a worker that may lack it."""
+
+    digest: str
+    content: bytes | None  # of the table
+    items: bytes
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def __dask_tokenize__(self) -> str:
+        """Tell calls apart for Dask, which keeps the result of equal ones and would hash tables."""
+        return self.token
+
+
 class _Reply(NamedTuple):
     """What a worker sends back; without results, it lacks the table."""
 
@@ -128,7 +145,7 @@ class _Batches:
         self._size = 1  # of the next batch
         self._ordered: deque[_Batch] = deque()  # all whose results were not taken yet
         self._pending: dict[Future[_Reply], tuple[_Batch, Executor]] = {}
-        self._submissions = 0
+        self._lacking: dict[str, int] = {}  # workers that asked for the table, and how often it may be sent to them
         self._carriers: dict[_Batch, str] = {}  # batches that bring the table, and the worker that asked for it
         self._held: list[_Batch] = []  # until a worker has received the table
 
@@ -163,14 +180,15 @@ class _Batches:
 
     def _send(self, batch: _Batch) -> None:
         is_small = len(self._table.content) <= _SMALL_TABLE
+        if waiting := self._lacking.keys() - self._carriers.values():
+            self._carriers.setdefault(batch, min(waiting))
         content = self._table.content if is_small or batch in self._carriers else None
         while True:
-            self._submissions += 1  # makes each call different: Dask keeps the result of equal ones
             executor = self._remote.executor
             try:
                 with warnings.catch_warnings():  # of Dask, whose advice would be right if each call had a table
                     warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-                    future = executor.submit(run_calls, self._table.digest, content, batch.items, self._submissions)
+                    future = executor.submit(run_calls, _Call(self._table.digest, content, batch.items))
             except (RuntimeError, OSError) as error:  # broken, shut down or not connected
                 self._note_failure(batch, executor, error)
             else:
@@ -189,15 +207,25 @@ class _Batches:
             batch.results = reply.results
             self._remote.seen_threads.add(reply.thread)
             self._plan_size(reply.seconds / batch.size)
-            if self._carriers.pop(batch, None) is not None:
-                held, self._held = self._held, []
-                for each in held:
-                    self._send(each)
-        elif reply.worker in self._carriers.values():
-            self._held.append(batch)
+            self._lacking.pop(reply.worker, None)
+            if asking := self._carriers.pop(batch, None):
+                self._note_arrival(asking)
         else:
-            self._carriers[batch] = reply.worker
-            self._send(batch)
+            self._lacking[reply.worker] = _TABLE_SENDS
+            if reply.worker in self._carriers.values():
+                self._held.append(batch)
+            else:
+                self._send(batch)
+
+    def _note_arrival(self, asking: str) -> None:
+        """Send what was held for a table, again with the table if another worker has taken it."""
+        if asking in self._lacking:
+            self._lacking[asking] -= 1
+            if not self._lacking[asking]:  # the worker may have left; if not, it asks again
+                del self._lacking[asking]
+        held, self._held = self._held, []
+        for each in held:
+            self._send(each)
 
     def _note_failure(self, batch: _Batch, executor: Executor, error: BaseException) -> None:
         batch.failures += 1
@@ -217,13 +245,13 @@ class _Batches:
         self._size = max(1, size)
 
 
-def run_calls(digest: str, content: bytes | None, items: bytes, _submission: int) -> _Reply:
-    """Make the calls of a batch on a worker, by the table with this digest; else ask for it."""
-    if not _WORKER.has_table(digest, content):
+def run_calls(call: _Call) -> _Reply:
+    """Make the calls of a batch on a worker, by the table with its digest; else ask for it."""
+    if not _WORKER.has_table(call.digest, call.content):
         return _Reply(_WORKER.name, "", 0, [])
     began, results = time.monotonic(), list[bytes]()
-    for item in pickle.loads(items):  # noqa: S301 - from a search
-        results.append(pickle_result(_WORKER.call, (digest, item)))
+    for item in pickle.loads(call.items):  # noqa: S301 - from a search
+        results.append(pickle_result(_WORKER.call, (call.digest, item)))
         if is_cancelled():  # if Dask wants the result after all, the batch is sent again
             raise CancelledError
     thread = f"{_WORKER.name}-{threading.get_ident()}"
@@ -244,6 +272,10 @@ def is_cancelled() -> bool:
 class _WorkerRuntime(SearchRuntime):
     """The runtime of the calls on a worker, which interrupts those that were cancelled."""
 
+    def __init__(self, digest: str) -> None:
+        super().__init__(time.monotonic)
+        self._digest = digest
+
     def check_stop(self) -> None:
         """Raise Interrupted after the end of the search that made the call."""
         if is_cancelled():
@@ -252,6 +284,10 @@ class _WorkerRuntime(SearchRuntime):
     def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - the search reports its own
         """Raise Interrupted after the end of the search that made the call."""
         self.check_stop()
+
+    def shared_buffer(self, size: int) -> memoryview:
+        """Return bytes that the workers of this machine share, for calls by the same table."""
+        return open_table(f"{self._digest}-{size}", size)
 
 
 class _Worker:
@@ -281,7 +317,7 @@ class _Worker:
                 prepare, shared = self._tables[digest]
                 for old in functions.keys() - self._tables.keys():
                     del functions[old]
-            functions[digest] = prepare(shared, _WorkerRuntime(time.monotonic))
+            functions[digest] = prepare(shared, _WorkerRuntime(digest))
         return functions[digest](item)
 
 

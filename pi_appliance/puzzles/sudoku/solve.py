@@ -205,7 +205,8 @@ def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runt
 
 SEARCH_MEMORY = 10_000_000  # bytes of one search, also by SAT
 GRID_COPIES = 4  # bytes in memory for each cell
-CHUNK_SIZE = 1000 if kernel.COMPILED else 50  # grids per task: hundredths of a second
+CHUNK_SIZE = 1000 if kernel.COMPILED else 50  # grids per task at most: hundredths of a second
+MIN_CHUNK_SIZE, CHUNKS_LEFT = 50, 16  # towards the end, chunks are smaller, so that all cores end together
 GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses; harder grids are searched later
 MAX_RATED = 1_000  # larger files are not rated: rating takes longer than solving
 MAX_LISTED = 100  # grids that are not unique
@@ -280,15 +281,22 @@ def solve_batch(
 
 def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_size: int) -> dict[str, int]:
     first, total = len(state.counts), len(board.grids)
-    prepare, step = (_search_by_kernel, chunk_size) if board.size == 9 else (_search_by_sat, 1)
-    chunks = (board.grids[start : start + step] for start in range(first, total, step))
+    prepare, most = (_search_by_kernel, chunk_size) if board.size == 9 else (_search_by_sat, 1)
     started_at = runtime.monotonic()
-    for part in runtime.map(prepare, board.size, chunks):
+    for part in runtime.map(prepare, board.size, _iter_chunks(board.grids[first:], most)):
         state.extend(part.solutions, part.counts, part.guesses)
         runtime.report_progress(len(state.counts) / total, f"{len(state.counts):,} of {total:,} grids")
     search_hard_grids(board, state, runtime)
     seconds = runtime.monotonic() - started_at
     return {"grids_per_second": round((total - first) / seconds)} if seconds > 0 else {}
+
+
+def _iter_chunks(grids: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    start = 0
+    while start < len(grids):
+        size = min(most, max(MIN_CHUNK_SIZE, (len(grids) - start) // CHUNKS_LEFT))
+        yield grids[start : start + size]
+        start += size
 
 
 def _search_by_kernel(_size: int, runtime: SearchRuntime) -> Callable[[Sequence[str]], BatchState]:

@@ -34,6 +34,18 @@ def view_reader(view: memoryview, _: SearchRuntime) -> Callable[[int], int]:
     return lambda item: view[item]
 
 
+def note_taker(_: str, runtime: SearchRuntime) -> Callable[[int], list[int]]:
+    """Return a function that notes an item in memory that workers share, and returns all notes."""
+    notes = runtime.shared_buffer(1_000)
+
+    def call(item: int) -> list[int]:
+        notes[item] = 1
+        time.sleep(0.01)  # so that each worker takes some
+        return [at for at, note in enumerate(notes) if note]
+
+    return call
+
+
 def mortal(marker: Path, _: SearchRuntime) -> Callable[[int], int]:
     """Return a function that kills its worker at item 20, the first time."""
 

@@ -1,0 +1,66 @@
+"""Memory that unrelated processes of one machine share, such as the workers of an executor.
+
+A table is a file in a folder in memory. Who uses it has a lock on it, which ends with the process,
+so that tables of killed processes are found and removed.
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import weakref
+from pathlib import Path
+
+FOLDER = Path("/dev/shm")  # noqa: S108 - files are opened as those of this user only
+PREFIX = f"pi-appliance-{os.getuid()}-"
+_OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_table(name: str, size: int, folder: Path = FOLDER) -> memoryview:
+    """Return `size` bytes that processes of this user share by `name`, zero for the first one.
+
+    They are bytes of this process alone where the folder is missing or has no room.
+    """
+    remove_unused_tables(folder)
+    path = folder / f"{PREFIX}{name}"
+    try:
+        descriptor = _lock(path)
+    except OSError:
+        return memoryview(bytearray(size))
+    try:
+        os.posix_fallocate(descriptor, 0, size)  # a write without room would end the process
+        table = mmap.mmap(descriptor, size)
+    except OSError:
+        _release(descriptor, path)
+        return memoryview(bytearray(size))
+    weakref.finalize(table, _release, descriptor, path)
+    return memoryview(table)
+
+
+def _lock(path: Path) -> int:
+    """Return a descriptor of the file, with a lock that several processes may have."""
+    while True:
+        descriptor = os.open(path, _OPEN_FLAGS | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)  # it was removed before it was locked
+
+
+def remove_unused_tables(folder: Path = FOLDER) -> None:
+    """Remove the tables of this user that no process has."""
+    for path in folder.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            _release(os.open(path, _OPEN_FLAGS), path)
+
+
+def _release(descriptor: int, path: Path) -> None:
+    """Close a table, and remove it if no other process has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:
+            path.unlink()
+    except OSError:  # it is in use
+        pass
+    finally:
+        os.close(descriptor)
