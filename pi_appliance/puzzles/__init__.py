@@ -1,23 +1,28 @@
-"""Puzzles: solve, count, check, generate and draw boards. `docs/puzzles.md` shows the use.
+"""Puzzles: solve, count, check, generate and draw boards. `docs/library.md` shows the use.
+
+>>> from pi_appliance.puzzles import sudoku
+>>> sudoku.solve("seventeen").details["difficulty"]
+'easy'
 
 A puzzle is a folder with a `board.py`, whose package has everything in `Puzzle`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import ModuleType
 from typing import Generic, Protocol, TypeVar
 
-from pi_appliance.errors import InvalidOption, UnknownName
+from pi_appliance.errors import ConfigError, InvalidOption, Refused, UnknownName
 from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 __all__ = [
-    "Answer", "Cache", "Details", "Footprint", "GeneratedBoard", "Grid", "Interrupted", "Progress", "Proof", "Puzzle",
-    "Rule", "SearchRuntime", "SolveMode", "Step", "Table", "Validation", "check_rules", "kernel_mode", "parse_number",
-    "pluralize",
+    "Answer", "Cache", "ConfigError", "Details", "Footprint", "GeneratedBoard", "Grid", "Interrupted",
+    "InvalidOption", "Progress", "Proof", "Puzzle", "Refused", "Rule", "Rules", "SearchRuntime", "SolveMode", "Step",
+    "Table", "UnknownName", "Validation", "check_mode", "check_rules", "kernel_mode", "load_board", "load_boards",
+    "parse_number", "pluralize",
 ]  # fmt: skip
 
 kernels.prefer_compiled()
@@ -29,6 +34,9 @@ Board = TypeVar("Board")
 Solution = TypeVar("Solution")
 Details = dict[str, int | float | str]
 """Results by names in snake_case, such as {"score": 5, "difficulty": "3 guesses"}."""
+
+Rules = Mapping[str, str | int | float]
+"""Values of rules by name, such as {"goal": "3,3"} or {"clues": 30}."""
 
 Progress = Callable[[float | None, str], None]
 """Receives the part that is done, 0 to 1 (None: unknown), and the step. Exceptions end the work."""
@@ -107,19 +115,29 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Generic[Solution]):
-    """The result of a completed search."""
+    """The result of a completed search.
 
-    solutions: Iterator[Solution] = field(default_factory=lambda: iter(()))
-    """The solutions without duplicates, computed lazily; empty if only a count was requested."""
-    nodes_searched: Callable[[], int] = lambda: 0
-    """Returns the number of moves, guesses or positions tried so far: see `Puzzle.NODE_UNIT`."""
-    count: int | None = None  # the exact number of solutions; None if it was not requested or takes too long
-    proof: Proof | None = None  # set only if it is proven that there is no solution
-    reason: str = ""  # the proof in words
+    Attributes:
+        solutions: The solutions without duplicates, computed lazily. Empty if there is none, or if
+            only a count was requested; then `next(answer.solutions, None)` is None.
+        count: The exact number of solutions. None if it was not requested or takes too long.
+        proof: The kind of proof that there is no solution, else None.
+        reason: The proof in words, else "".
+        details: Other results by name, such as {"moves": 16}. The page of the puzzle lists them.
+        tables: Tables of results, such as positions per level.
+        pictures: Further SVG pictures by name, such as a probability map.
+        nodes_searched: Returns the number of moves, guesses or positions tried so far, counted in
+            the `NODE_UNIT` of the puzzle.
+    """
+
+    solutions: Iterator[Solution] = field(default_factory=lambda: iter(()), repr=False)
+    nodes_searched: Callable[[], int] = field(default=lambda: 0, repr=False)
+    count: int | None = None
+    proof: Proof | None = None
+    reason: str = ""
     details: Mapping[str, int | float | str] = field(default_factory=dict)
     tables: Sequence[Table] = ()
-    pictures: Mapping[str, str] = field(default_factory=dict)
-    """Further SVG pictures by name, such as a probability map."""
+    pictures: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +192,10 @@ class Puzzle(Protocol):
     RULES: Mapping[str, Rule]  # the rules that can be changed, by names in kebab-case
     MODES: tuple[SolveMode, ...]  # the supported modes; the first one is the default
 
-    def parse(self, text: str, file: str) -> object:
+    def parse(self, text: str, file: str = ...) -> object:
         """Parse a drawing with the default rules. Raises ConfigError with every problem."""
 
-    def with_rules(self, board: object, rules: Mapping[str, str]) -> object:
+    def with_rules(self, board: object, rules: Rules) -> object:
         """Return the board with other rules. Raises UnknownName, InvalidOption."""
 
     def solve(self, board: object, mode: SolveMode, runtime: SearchRuntime) -> Answer[object]:
@@ -213,7 +231,7 @@ class Puzzle(Protocol):
     def steps(self, board: object, line: object) -> Iterator[Step]:
         """Yield the pictures of a solution from the start."""
 
-    def parse_solution(self, board: object, text: str, file: str) -> object:
+    def parse_solution(self, board: object, text: str, file: str = ...) -> object:
         """Parse a solution in notation. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[object, Sequence[object]]]:
@@ -230,16 +248,52 @@ def kernel_mode(kernel: ModuleType) -> str:
     return "plain" if (kernel.__file__ or "").endswith(".py") else "compiled"
 
 
+def load_board(
+    board: Board | str,
+    kind: type[Board],
+    parse: Callable[[str, str], Board],
+    known: Mapping[str, str],
+    file: str = "board",
+) -> Board:
+    """Return the board itself, or that of a drawing or of a name of `known`. Raises ConfigError.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(board, str):
+        return parse(known.get(board, board), file)
+    if not isinstance(board, kind):
+        message = f"a board is a drawing, a name in BOARDS, or the result of parse, not {type(board).__name__}"
+        raise TypeError(message)
+    return board
+
+
+def load_boards(
+    boards: Iterable[Board | str], kind: type[Board], parse: Callable[[str, str], Board], known: Mapping[str, str]
+) -> list[Board]:
+    """Return many boards as `load_board` does. Problems name the board, such as "boards[2]:1:8"."""
+    if isinstance(boards, str):
+        raise TypeError("this is one board, and many are expected: write a list, such as [text]")
+    return [load_board(board, kind, parse, known, f"boards[{number}]") for number, board in enumerate(boards)]
+
+
+def check_mode(puzzle: str, supported: Sequence[SolveMode], mode: SolveMode) -> SolveMode:
+    """Return the mode, also of its text, such as "count". Raises UnknownName."""
+    if mode not in supported:
+        raise UnknownName(f"mode of {puzzle}", str(mode), supported)
+    return SolveMode(mode)
+
+
 def check_rules(
-    puzzle: str, known: Mapping[str, Rule], rules: Mapping[str, str], *, empty_is_default: bool = True
+    puzzle: str, known: Mapping[str, Rule], rules: Rules, *, empty_is_default: bool = True
 ) -> dict[str, str]:
     """Return the rules, an empty one with its default if `empty_is_default`. Raises UnknownName."""
-    for name, value in rules.items():
+    values = {name: str(value) for name, value in rules.items()}
+    for name, value in values.items():
         if name not in known:
             raise UnknownName(f"rule of {puzzle}", name, list(known))
         if known[name].choices and value not in known[name].choices and (value or not empty_is_default):
             raise UnknownName(f"value of {name}", value, known[name].choices)
-    return {name: value or (known[name].default if empty_is_default else "") for name, value in rules.items()}
+    return {name: value or (known[name].default if empty_is_default else "") for name, value in values.items()}
 
 
 def parse_number(rule: str, text: str, least: int = 0, most: int | None = None) -> int:

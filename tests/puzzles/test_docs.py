@@ -1,9 +1,11 @@
-"""The pages of the puzzles do what they say: commands run, configurations load_config, keys and libraries are there."""
+"""The pages of the puzzles do what they say: commands and examples run, configurations load, keys are there."""
 
+import doctest
 import json
 import re
 import shlex
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -21,6 +23,8 @@ from tests.fakes.context import FakeContext
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "puzzles.md").read_text("utf-8")
+LIBRARY = ROOT / "docs" / "library.md"
+PUZZLES = [name.replace("-", "_") for name in plugins.names("puzzles")]
 PAGES = sorted((ROOT / "docs" / "puzzles").glob("*.md"))
 TABLES = {"count", "hint"}  # of the cube: they take its tables, which plain Python builds in ten seconds each
 QUICK = {
@@ -87,10 +91,25 @@ def make_context(arguments: list[str]) -> None:
         PuzzleRequest(given["name"], given["board"], given["rules"]).load_board()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_library_of_a_puzzle_runs_and_prints(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(block("python", page.read_text("utf-8")), page.name, "exec"), {})  # noqa: S102 - our own page
-    assert capsys.readouterr().out.strip()
+@pytest.mark.parametrize("page", [*PAGES, LIBRARY], ids=lambda page: page.stem)
+def test_the_examples_of_the_library_print_what_they_say(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    examples = "".join(re.findall(r"^```pycon\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)
+    assert test.examples
+    output: list[str] = []
+    doctest.DocTestRunner().run(test, out=output.append)
+    assert output == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, LIBRARY], ids=lambda page: page.stem)
+def test_the_functions_in_the_examples_exist(page: Path) -> None:
+    """Also of blocks that take too long or need other packages."""
+    for example in re.findall(r"^```(?:python|pycon)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+        for name, member in re.findall(rf"\b({'|'.join(PUZZLES)})\.(\w+)", example):
+            assert member in import_module(f"pi_appliance.puzzles.{name}").__all__, f"{name}.{member}"
 
 
 def test_the_configuration_of_the_page_loads_beside_the_example_boards(tmp_path: Path) -> None:
@@ -113,8 +132,3 @@ def test_the_keys_of_the_json_are_those_of_the_page(tmp_path: Path) -> None:
     keys = {*report, *report["boards"][0]}
     reported = PAGE.partition("`result.json` holds")[2].partition("## As a library")[0]
     assert {key for key in keys if f"`{key}`" not in reported} == set()
-
-
-def test_the_library_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(block("python"), "docs/puzzles.md", "exec"), {})  # noqa: S102 - our own page
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 4

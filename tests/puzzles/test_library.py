@@ -1,15 +1,18 @@
 """The puzzles as a library: examples in docstrings, and a typed program outside the package."""
 
 import doctest
+import inspect
 import os
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pi_appliance import plugins
+from pi_appliance.puzzles import ConfigError, Refused, SolveMode, UnknownName, connect_four, rubiks_cube, sudoku
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name.replace("-", "_") for name in plugins.names("puzzles")]
@@ -49,12 +52,84 @@ assert sudoku.solve(new.board).count == 1
 '''
 
 
+def module_of(name: str) -> Any:
+    return import_module(f"pi_appliance.puzzles.{name}")
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_the_example_in_the_docstring_of_solve_prints_what_it_says(name: str) -> None:
-    puzzle = import_module(f"pi_appliance.puzzles.{name}")
-    (example,) = doctest.DocTestFinder(recurse=False).find(puzzle.solve, "solve", globs={})
-    assert example.examples
-    assert doctest.DocTestRunner().run(example).failed == 0
+def test_the_examples_in_docstrings_print_what_they_say(name: str) -> None:
+    puzzle, with_example = module_of(name), set()
+    for function in puzzle.__all__:
+        if inspect.isfunction(member := getattr(puzzle, function)):
+            for example in doctest.DocTestFinder(recurse=False).find(member, function, globs={}):
+                assert doctest.DocTestRunner().run(example).failed == 0
+                with_example.add(function)
+    assert with_example >= {"solve", "parse", "check"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_known_board_is_solved_by_its_name(name: str) -> None:
+    puzzle = module_of(name)
+    known = "cross" if name == "peg_solitaire" else next(iter(puzzle.BOARDS))
+    drawing, named = puzzle.solve(puzzle.BOARDS[known]), puzzle.solve(known)
+    assert (next(named.solutions), named.count) == (next(drawing.solutions), drawing.count)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_a_board_is_a_type_error_that_names_the_type(name: str) -> None:
+    for wrong in (None, 53, [[5, 3]]):
+        with pytest.raises(TypeError, match=f"BOARDS, or the result of parse, not {type(wrong).__name__}"):
+            module_of(name).solve(wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mode_that_a_puzzle_does_not_support_is_refused_with_those_that_it_does(name: str) -> None:
+    puzzle = module_of(name)
+    board = next(iter(puzzle.BOARDS))
+    for mode in {*SolveMode, "cuont"} - set(puzzle.MODES):
+        with pytest.raises(UnknownName, match=f"is called '{mode}'; (known|did you mean)"):
+            puzzle.solve(board, mode)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solution_is_parsed_without_the_name_of_a_file(name: str) -> None:
+    puzzle = module_of(name)
+    board = puzzle.parse(next(iter(puzzle.BOARDS.values())))
+    with pytest.raises(ConfigError, match=r"^solution:1:"):
+        puzzle.parse_solution(board, "?")
+
+
+def test_rules_take_numbers() -> None:
+    board = rubiks_cube.with_rules(rubiks_cube.parse("R U"), {"seconds": 0.5, "target": 20})
+    assert (board.seconds, board.target) == (0.5, 20)
+    assert sudoku.with_rules(sudoku.parse(DRAWING), {"clues": 30}).clues == 30
+
+
+def test_many_boards_are_a_list_and_a_problem_names_the_one() -> None:
+    for function in (rubiks_cube.solve_many, connect_four.score_many):
+        with pytest.raises(TypeError, match="write a list"):
+            function("3344")
+        with pytest.raises(ConfigError, match=r"^boards\[1\]:1:"):
+            function([next(iter(module_of(function.__module__.split(".")[2]).BOARDS.values())), "?"])
+
+
+def test_a_random_cube_is_the_generated_one() -> None:
+    pocket = next(each for each in rubiks_cube.BOARDS if rubiks_cube.parse(rubiks_cube.BOARDS[each]).side == 2)
+    assert rubiks_cube.random_cube(7, pocket) == rubiks_cube.generate(7, pocket).board
+    assert rubiks_cube.random_cube(7) == rubiks_cube.random_cube(7) != rubiks_cube.random_cube(8)
+
+
+def test_sudokus_are_counted_and_unique_or_not() -> None:
+    assert sudoku.is_unique(DRAWING)
+    assert not sudoku.is_unique("sixteen")
+    assert not sudoku.is_unique("5" + DRAWING[1:3] + "5" + DRAWING[4:])  # two fives in the first row
+    assert sudoku.count_solutions("sixteen", 100) == 100
+    with pytest.raises(Refused, match="2 grids"):
+        sudoku.is_unique(f"{DRAWING}\n{DRAWING}")
+
+
+def test_an_answer_is_shown_without_its_functions() -> None:
+    assert repr(sudoku.solve(DRAWING)).startswith("Answer(count=1, proof=None")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "peg_solitaire"])

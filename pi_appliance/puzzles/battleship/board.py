@@ -6,7 +6,7 @@ from itertools import chain
 from math import factorial, prod
 from types import MappingProxyType
 
-from pi_appliance.puzzles import Rule, Validation, check_rules
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.fleet import MAX_SHIPS, MAX_SIDE, MarkedGrid, Ship, Solution, Square, format_fleet
 
@@ -61,15 +61,15 @@ class Board(MarkedGrid):
         return 1 if self.ships == "identical" else self.relabelings
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
+def with_rules(board: Board, rules: Rules) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    rules = check_rules("battleship", RULES, rules, empty_is_default=False)
+    values = check_rules("battleship", RULES, rules, empty_is_default=False)
     return replace(
         board,
-        fleet=fleets.parse_fleet(rules["fleet"], FLEETS) if "fleet" in rules else board.fleet,
-        touching=rules.get("touching", board.touching),
-        ships=rules.get("ships", board.ships),
-        sinking=rules.get("sinking", board.sinking),
+        fleet=fleets.parse_fleet(values["fleet"], FLEETS) if "fleet" in values else board.fleet,
+        touching=values.get("touching", board.touching),
+        ships=values.get("ships", board.ships),
+        sinking=values.get("sinking", board.sinking),
     )
 
 
@@ -110,7 +110,15 @@ BOARDS: Mapping[str, str] = MappingProxyType({name: f"{rows}\n".replace("/", "\n
 
 
 def check(board: Board, line: Sequence[Ship]) -> Validation:
-    """Check that `line` is the fleet of `board` and agrees with its marks and rules."""
+    """Check that `line` is the fleet of `board` and agrees with its marks and rules.
+
+    >>> from pi_appliance.puzzles import battleship
+    >>> board = battleship.parse(battleship.BOARDS["tidy"])
+    >>> bool(battleship.check(board, next(battleship.solve(board).solutions)))
+    True
+    >>> battleship.check(board, ()).error
+    'the fleet has another ship of 1'
+    """
     errors = chain(fleets.check_fleet(board, line, board.fleet, board.touching), _check_marks(board, line))
     return Validation(next(errors, ""))
 

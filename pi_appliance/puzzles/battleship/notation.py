@@ -45,7 +45,12 @@ class _ParseState(Problems):
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Read a board, with headers such as "fleet: 5,4,3,3,2" above it. Raises ConfigError."""
+    """Read a board, with headers such as "fleet: 5,4,3,3,2" above it. Raises ConfigError.
+
+    >>> from pi_appliance.puzzles import battleship
+    >>> battleship.parse(battleship.BOARDS["midgame"]).fleet
+    (5, 4, 3, 3, 2)
+    """
     state = _ParseState(file)
     body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _parse_header(state, row)]
     rules = {name: state.headers[name][2] for name in RULES if name in state.headers}

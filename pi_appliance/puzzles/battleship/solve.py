@@ -12,7 +12,18 @@ from random import Random
 from typing import NamedTuple
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, Proof, SolveMode, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    GeneratedBoard,
+    Proof,
+    SolveMode,
+    check_mode,
+    kernel_mode,
+    load_board,
+    pluralize,
+)
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship import kernel, notation
 from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board
@@ -236,6 +247,7 @@ def _find_clues(board: Board) -> Iterator[Clue]:
 
 SEARCH_MEMORY = 10_000_000  # bytes of one path of the search
 FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100
+MODES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -248,7 +260,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     >>> [str(ship) for ship in fleet]
     ['A1-A2', 'B1']
     """
-    return _BoardSolver(notation.parse(board) if isinstance(board, str) else board, runtime).solve(mode)
+    mode = check_mode("battleship", MODES, mode)
+    return _BoardSolver(load_board(board, Board, notation.parse, BOARDS), runtime).solve(mode)
 
 
 def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
@@ -266,7 +279,12 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Describe the best next shot. Raises Interrupted, or Refused if memory is too small."""
+    """Describe the best next shot. Raises Interrupted, or Refused if memory is too small.
+
+    >>> from pi_appliance.puzzles import battleship
+    >>> battleship.hint("midgame")
+    'shoot at C4: a ship is there in 78.83 % of the 17,783 placements'
+    """
     result = solve(board, SolveMode.COUNT, runtime)
     details = result.details
     if result.proof:
@@ -369,8 +387,13 @@ SHOT_SHARE = 0.35  # of all squares
 def generate(
     seed: int, board: Board | str = BOARDS["midgame"], runtime: SearchRuntime = SERIAL
 ) -> GeneratedBoard[Board]:
-    """Generate a game under way with the rules of `board`. Raises Refused, Interrupted."""
-    board = notation.parse(board) if isinstance(board, str) else board
+    """Generate a game under way with the rules of `board`. Raises Refused, Interrupted.
+
+    >>> from pi_appliance.puzzles import battleship
+    >>> battleship.generate(7).board.fleet
+    (5, 4, 3, 3, 2)
+    """
+    board = load_board(board, Board, notation.parse, BOARDS)
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
     fleet = fleets.place_at_random(board.fleet, find_placements(empty), random, partial(runtime.report_progress, None))

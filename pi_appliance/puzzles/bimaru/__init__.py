@@ -1,19 +1,17 @@
 """Bimaru, battleship solitaire: find the fleet from the totals of the rows and columns."""
 
-from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square
 from pi_appliance.puzzles.bimaru.board import BOARDS, RULES, Board, check, describe, notate, parse_solution, with_rules
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import as_grid, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.bimaru.search import count_solutions, is_unique
-from pi_appliance.puzzles.bimaru.solve import foretell, generate, solve
+from pi_appliance.puzzles.bimaru.solve import MODES, foretell, generate, solve
 from pi_appliance.puzzles.bimaru.techniques import hint
 from pi_appliance.puzzles.rendering import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Bimaru"
 NODE_UNIT = "ships"
-MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 SOLVED_AT_ONCE = True
 NOTATION = (
     "X is a square of a ship, ~ is water, which need not be marked. Tap a square, or type. "

@@ -8,7 +8,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, MarkedGrid, Ship, Solution, Square, format_fleet
 from pi_appliance.puzzles.deductions import LEVELS
@@ -88,18 +88,18 @@ def set_mark(board: Board, square: Square, mark: str) -> Board:
     return replace(board, rows=(*board.rows[:y], row[:x] + mark + row[x + 1 :], *board.rows[y + 1 :]))
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
+def with_rules(board: Board, rules: Rules) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
-    rules = check_rules("bimaru", RULES, rules)
-    if limit := rules.get("count-to"):
+    values = check_rules("bimaru", RULES, rules)
+    if limit := values.get("count-to"):
         board = replace(board, count_to=None if limit == "all" else parse_number("count-to", limit, 1))
-    if "size" in rules:
-        board = replace(board, new_size=fleets.parse_size(rules["size"]) if rules["size"] else None)
-    if "fleet" in rules:
-        board = replace(board, new_fleet=parse_fleet(rules["fleet"]) if rules["fleet"] else ())
-    if "unknown-totals" in rules:
-        board = replace(board, new_unknown_totals=parse_number("unknown-totals", rules["unknown-totals"]))
-    board = replace(board, difficulty=rules.get("difficulty", board.difficulty))
+    if "size" in values:
+        board = replace(board, new_size=fleets.parse_size(values["size"]) if values["size"] else None)
+    if "fleet" in values:
+        board = replace(board, new_fleet=parse_fleet(values["fleet"]) if values["fleet"] else ())
+    if "unknown-totals" in values:
+        board = replace(board, new_unknown_totals=parse_number("unknown-totals", values["unknown-totals"]))
+    board = replace(board, difficulty=values.get("difficulty", board.difficulty))
     (width, height), fleet = new_shape(board)
     if error := find_fleet_error(fleet, width, height):
         raise InvalidOption(error)
@@ -170,7 +170,15 @@ def draw_pieces(ship: Ship) -> Iterator[tuple[Square, str]]:
 
 
 def check(board: Board, line: Solution) -> Validation:
-    """Check a fleet by the rules alone: ships, contact, totals and given squares."""
+    """Check a fleet by the rules alone: ships, contact, totals and given squares.
+
+    >>> from pi_appliance.puzzles import bimaru
+    >>> board = bimaru.parse(bimaru.BOARDS["small"])
+    >>> bool(bimaru.check(board, next(bimaru.solve(board).solutions)))
+    True
+    >>> bimaru.check(board, ()).error
+    'the fleet has another ship of 1'
+    """
     occupied = {square for ship in line for square in ship.squares}
     by_itself = fleets.check_fleet(board, line, board.fleet, "never")
     errors = chain(by_itself, _find_wrong_totals(board, occupied), _find_wrong_givens(board, occupied))

@@ -65,7 +65,12 @@ class _ParseState(Problems):
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Read a puzzle, with "fleet: 4,3,3,2,2,2,1,1,1,1" above it. Raises ConfigError."""
+    """Read a puzzle, with "fleet: 4,3,3,2,2,2,1,1,1,1" above it. Raises ConfigError.
+
+    >>> from pi_appliance.puzzles import bimaru
+    >>> bimaru.parse(bimaru.BOARDS["small"]).fleet
+    (3, 2, 2, 1, 1, 1)
+    """
     state = _ParseState(file)
     body = [tokens for row in enumerate(text.splitlines(), 1) if (tokens := _parse_row(state, row))]
     if not body and not state:

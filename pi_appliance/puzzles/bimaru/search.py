@@ -11,8 +11,18 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from pi_appliance.puzzles import load_board
 from pi_appliance.puzzles.battleship.fleet import Placement, Solution, Square, list_placements, mask_places, to_mask
-from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, column_name, draw_pieces, order_fleet
+from pi_appliance.puzzles.bimaru.board import (
+    BOARDS,
+    PIECES,
+    SHIP_MARKS,
+    Board,
+    Mark,
+    column_name,
+    draw_pieces,
+    order_fleet,
+)
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.deductions import SearchLimitReached
 
@@ -277,8 +287,13 @@ class FleetSearch:
 
 
 def count_solutions(board: Board | str, limit: int | None = None) -> int:
-    """Count the solutions, up to `limit`."""
-    board = parse(board) if isinstance(board, str) else board
+    """Count the solutions, up to `limit`.
+
+    >>> from pi_appliance.puzzles import bimaru
+    >>> bimaru.count_solutions("several", limit=10)
+    10
+    """
+    board = load_board(board, Board, parse, BOARDS)
     return sum(1 for _ in islice(FleetSearch(board).find_solutions(), limit))
 
 
@@ -288,5 +303,10 @@ def find_two(board: Board, tick: Tick, node_limit: int) -> list[Solution]:
 
 
 def is_unique(board: Board | str) -> bool:
-    """Return whether there is exactly one solution."""
+    """Return whether there is exactly one solution.
+
+    >>> from pi_appliance.puzzles import bimaru
+    >>> bimaru.is_unique("magazine"), bimaru.is_unique("several")
+    (True, False)
+    """
     return count_solutions(board, 2) == 1

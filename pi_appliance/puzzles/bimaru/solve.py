@@ -10,7 +10,17 @@ from itertools import chain, islice
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, deductions, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    GeneratedBoard,
+    SolveMode,
+    check_mode,
+    deductions,
+    load_board,
+    pluralize,
+)
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, format_fleet, place_at_random
 from pi_appliance.puzzles.bimaru import techniques
 from pi_appliance.puzzles.bimaru.board import BOARDS, Board, Mark, draw_pieces, new_shape, notate, order_fleet, set_mark
@@ -21,6 +31,7 @@ from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime, partial_result
 
 SEARCH_MEMORY = 10_000_000  # bytes at most, measured on 15x15 squares
 AUTO_COUNT_LIMIT = 1_000  # solutions counted without being asked: half a second
+MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -32,7 +43,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     >>> answer.count, bimaru.notate(board, next(answer.solutions))
     (1, 'A1-A2 C3')
     """
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("bimaru", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     search = FleetSearch(
         board, lambda: runtime.report_progress(None, f"{pluralize(search.nodes_searched, 'ship')} tried")
     )
@@ -94,8 +106,12 @@ def generate(
     Its size and fleet are those of `board`, or of its rules for new puzzles. No given square is
     redundant: without it, the puzzle would have another solution, or be harder than its level. In
     large grids, where that takes too long to prove, some may be.
+
+    >>> from pi_appliance.puzzles import bimaru
+    >>> bimaru.generate(7, "small").details["difficulty"]
+    'hard'
     """
-    board = parse(board) if isinstance(board, str) else board
+    board = load_board(board, Board, parse, BOARDS)
     rng = Random(seed)  # noqa: S311 - a game
     (width, height), fleet = new_shape(board)
     places = Layout(_draw_open_board((), width, height, fleet)).places

@@ -7,9 +7,9 @@ from functools import partial
 from itertools import combinations
 from math import comb
 
-from pi_appliance.puzzles import deductions
+from pi_appliance.puzzles import deductions, load_board
 from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, mask_places, union_masks
-from pi_appliance.puzzles.bimaru.board import ENDS, PIECES, Board, Mark, set_mark
+from pi_appliance.puzzles.bimaru.board import BOARDS, ENDS, PIECES, Board, Mark, set_mark
 from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.search import (
     Contradiction,
@@ -309,8 +309,13 @@ def _make_guess(grid: SolvingGrid, solution: Solution) -> Deduction:
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Return the next step as text."""
-    board = parse(board) if isinstance(board, str) else board
+    """Return the next step as text.
+
+    >>> from pi_appliance.puzzles import bimaru
+    >>> bimaru.hint("small")
+    'given piece: C5 is a ship of 1, so the squares around it are water'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     return describe_next(iter_deductions(SolvingGrid(board)), runtime, "all squares are known")
 
 

@@ -3,7 +3,6 @@
 Perfect play from any position.
 """
 
-from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.connect_four.board import (
     BOARDS,
     RULES,
@@ -27,11 +26,10 @@ from pi_appliance.puzzles.connect_four.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.connect_four.solve import foretell, generate, hint, score_many, score_rows, solve
+from pi_appliance.puzzles.connect_four.solve import MODES, foretell, generate, hint, score_many, score_rows, solve
 
 TITLE = "Connect Four"
 NODE_UNIT = "positions"
-MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 __all__ = [
     "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "End", "Positions", "Solution", "check", "describe",

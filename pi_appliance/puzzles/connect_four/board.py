@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, pluralize
 
 WIDTH, HEIGHT = 7, 6
 SQUARES = WIDTH * HEIGHT
@@ -123,10 +123,10 @@ def implied_turn(rows: Rows) -> Colour | None:
     return next((colour.other for colour, _ in find_fours(rows)), None)
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
+def with_rules(board: Board, rules: Rules) -> Board:
     """Return the board with another first player. Raises UnknownName, InvalidOption."""
-    rules = check_rules("Connect Four", RULES, {name: value.capitalize() for name, value in rules.items()})
-    first = Colour(rules.get("first", board.first))
+    values = check_rules("Connect Four", RULES, {name: str(value).capitalize() for name, value in rules.items()})
+    first = Colour(values.get("first", board.first))
     if first is board.first:
         return board
     if board.first_known:
@@ -194,7 +194,15 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 
 def check(board: Board, line: Sequence[int | End]) -> Validation:
-    """Replay the moves of `line` to the end of the game; their quality does not count."""
+    """Replay the moves of `line` to the end of the game; their quality does not count.
+
+    >>> from pi_appliance.puzzles import connect_four
+    >>> board = connect_four.parse("121212")
+    >>> bool(connect_four.check(board, (1, connect_four.End.RED)))
+    True
+    >>> connect_four.check(board, (3, connect_four.End.RED)).error
+    'after 1 move the game is not over'
+    """
     *moves, claim = line or (None,)
     for number, column in enumerate(moves, 1):
         for winner, _ in find_fours(board.rows):

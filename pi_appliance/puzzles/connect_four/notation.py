@@ -193,6 +193,11 @@ def parse(text: str, file: str = "board") -> Board:
     """Parse a position. Raises ConfigError with every problem.
 
     Formats: moves with colours (F_Yellow, ...), column digits (Red begins), or a drawn grid.
+
+    >>> from pi_appliance.puzzles import connect_four
+    >>> board = connect_four.parse("4453")
+    >>> board.turn.value, board.rows[-1]
+    ('Red', '..YRR..')
     """
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
     words = [word for _, row in rows for word in _WORD.findall(row)]
@@ -287,7 +292,7 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001
     return f"{''.join(map(str, columns))} {end}".lstrip()
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:  # noqa: ARG001
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:  # noqa: ARG001
     """Parse a solution as `notate` writes it. Raises ConfigError."""
     end = re.sub(r"^[1-7\s]*", "", text)
     moves = text.removesuffix(end)

@@ -3,7 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
-from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    GeneratedBoard,
+    SolveMode,
+    Table,
+    check_mode,
+    kernel_mode,
+    load_board,
+    load_boards,
+    pluralize,
+)
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
     BOARDS,
@@ -36,6 +48,7 @@ from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, part
 BOUNDS_NAME = "connect-four/bounds"
 _EARLY_DISCS = 14  # up to here, all cores are used
 _CHUNK_SIZE = 50 if kernel_mode(kernel) == "compiled" else 2  # positions per task of many
+MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -49,7 +62,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     >>> answer.details["result"]
     'Red wins with move 41'
     """
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("Connect Four", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     end = game_end(board)
     if end:
         return _ended_result(board, end)
@@ -85,7 +99,7 @@ def score_many(positions: Iterable[Board | str], runtime: SearchRuntime = SERIAL
     >>> list(connect_four.score_many(["32662532166161164471", "461134515661427544"]))
     [1, -2]
     """
-    boards = [parse(board) if isinstance(board, str) else board for board in positions]
+    boards = load_boards(positions, Board, parse, BOARDS)
     return _score_boards(boards, runtime)
 
 
@@ -242,8 +256,13 @@ class Solver:
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Return the best move in words. Raises Interrupted."""
-    board = parse(board) if isinstance(board, str) else board
+    """Return the best move in words. Raises Interrupted.
+
+    >>> from pi_appliance.puzzles import connect_four
+    >>> connect_four.hint("squeeze")
+    'Red plays column 3, to C3: Red wins with move 41'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     end = game_end(board)
     if end:
         return f"the game is over: {end}"
@@ -259,8 +278,13 @@ MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are t
 def generate(
     seed: int, board: Board | str = BOARDS["squeeze"], runtime: SearchRuntime = SERIAL
 ) -> GeneratedBoard[Board]:
-    """Generate a position like `board` with 12 to 34 discs and one best move."""
-    board = parse(board) if isinstance(board, str) else board
+    """Generate a position like `board` with 12 to 34 discs and one best move.
+
+    >>> from pi_appliance.puzzles import connect_four
+    >>> connect_four.generate(7).details["best_column"]
+    '4 (D)'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret
     tried = 0

@@ -1,6 +1,5 @@
 """Panguru: move pebbles into the one hole until each lies on a plate of its colour."""
 
-from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.panguru.board import (
     BOARDS,
     RULES,
@@ -24,13 +23,12 @@ from pi_appliance.puzzles.panguru.notation import (
     steps,
 )
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
-from pi_appliance.puzzles.panguru.solve import difficulty, foretell, hint, solve
+from pi_appliance.puzzles.panguru.solve import MODES, difficulty, foretell, hint, solve
 from pi_appliance.puzzles.rendering import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Panguru"
 NODE_UNIT = "moves"
-MODES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
     "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "MoveLines", "Solution", "check", "describe",

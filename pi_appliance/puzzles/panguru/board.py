@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
 
 HOME, HOLE = "W", "-"  # the plate where the hole must end, and the hole
 TRIANGLE_SIZES = (3, 6, 10, 15)  # the number of places in a triangle of 2, 3, 4 or 5 rows
@@ -137,15 +137,15 @@ def _list_pairs(lines: MoveLines) -> set[frozenset[int]]:
     return {frozenset((start, end)) for line in lines for start in line for end in line if start != end}
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
+def with_rules(board: Board, rules: Rules) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    rules = check_rules("Panguru", RULES, rules, empty_is_default=False)
-    if "moves" in rules:
+    values = check_rules("Panguru", RULES, rules, empty_is_default=False)
+    if "moves" in values:
         try:
-            board = replace(board, custom_lines=parse_lines(rules["moves"], len(board.plates)))
+            board = replace(board, custom_lines=parse_lines(values["moves"], len(board.plates)))
         except ValueError as error:
             raise InvalidOption(f"moves: {error}") from None
-    number = rules.get("random", str(board.random_boards))
+    number = values.get("random", str(board.random_boards))
     return replace(board, random_boards=parse_number("random", number, 0, MAX_RANDOM_BOARDS))
 
 
@@ -182,7 +182,15 @@ BOARDS: Mapping[str, str] = MappingProxyType({name: draw_triangles(*halves) for 
 
 
 def check(board: Board, line: Sequence[int]) -> Validation:
-    """Check that `line` brings each pebble of `board` onto a plate of its colour."""
+    """Check that `line` brings each pebble of `board` onto a plate of its colour.
+
+    >>> from pi_appliance.puzzles import panguru
+    >>> board = panguru.parse(panguru.BOARDS["small"])
+    >>> bool(panguru.check(board, next(panguru.solve(board).solutions)))
+    True
+    >>> panguru.check(board, (9,)).error
+    'move 1: no pebble can move from 9 to 4'
+    """
     pebbles = list(board.pebbles)
     for number, start in enumerate(line, 1):
         hole = pebbles.index(HOLE)

@@ -36,7 +36,12 @@ class _Mark(NamedTuple):
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Read two triangles, drawn or in rows, and `moves:`. Raises ConfigError."""
+    """Read two triangles, drawn or in rows, and `moves:`. Raises ConfigError.
+
+    >>> from pi_appliance.puzzles import panguru
+    >>> panguru.parse("WCBRBOGYGPCORPY -PCBRYOGYGBCORP").pebbles
+    '-PCBRYOGYGBCORP'
+    """
     sections = _split_sections(text)
     problems = Problems(file)
     marks = {name: list(_parse_marks(rows, problems)) for name, rows in sections.items() if name != "moves"}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from random import Random
 
-from pi_appliance.puzzles import GeneratedBoard
+from pi_appliance.puzzles import GeneratedBoard, load_board
 from pi_appliance.puzzles.panguru.board import BOARDS, HOLE, HOME, Board, reachable_places
 from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
@@ -133,8 +133,13 @@ def generate(
     board: Board | str = BOARDS["original"],
     runtime: SearchRuntime = SERIAL,  # noqa: ARG001
 ) -> GeneratedBoard[Board]:
-    """Generate a random solvable board with the colours and the moves of `board`."""
-    board = parse(board) if isinstance(board, str) else board
+    """Generate a random solvable board with the colours and the moves of `board`.
+
+    >>> from pi_appliance.puzzles import panguru
+    >>> panguru.generate(7).board.pebbles
+    'RGBPOCP-YORCBYG'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     return GeneratedBoard(replace(shuffle_board(seed, board), random_boards=board.random_boards))
 
 

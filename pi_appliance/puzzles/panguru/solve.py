@@ -8,9 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from pi_appliance.puzzles import Answer, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Footprint,
+    Proof,
+    SolveMode,
+    Table,
+    check_mode,
+    kernel_mode,
+    load_board,
+    pluralize,
+)
 from pi_appliance.puzzles.panguru import kernel
-from pi_appliance.puzzles.panguru.board import HOME, Board, Solution, reachable_places
+from pi_appliance.puzzles.panguru.board import BOARDS, HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, spans, walk_levels
@@ -81,6 +91,9 @@ POSITION_BYTES = 110
 _PathCounts = dict[int, int]
 
 
+MODES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
+
+
 def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve `board`. The fewest moves are known when this returns. Raises Interrupted, Refused.
 
@@ -91,7 +104,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: Searc
     >>> answer.count, answer.details["moves"]
     (12, 16)
     """
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("Panguru", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
         return result
@@ -131,8 +145,13 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Describe the next move of a shortest solution."""
-    board = parse(board) if isinstance(board, str) else board
+    """Describe the next move of a shortest solution.
+
+    >>> from pi_appliance.puzzles import panguru
+    >>> panguru.hint("small")
+    'move the pebble G from 1 to 4; then 10 moves are left'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     if reason := explain_unsolvable(board):
         return f"no moves solve this board: {reason}"
     solution = ShortestPathSearch(board, runtime).find_first()

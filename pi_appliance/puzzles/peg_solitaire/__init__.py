@@ -1,6 +1,5 @@
 """Peg solitaire: jump peg over peg into an empty hole and remove it, until one is left."""
 
-from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire.board import (
     BOARDS,
     RULES,
@@ -22,12 +21,11 @@ from pi_appliance.puzzles.peg_solitaire.notation import (
     render_svg,
     steps,
 )
-from pi_appliance.puzzles.peg_solitaire.solve import foretell, hint, solve
+from pi_appliance.puzzles.peg_solitaire.solve import MODES, foretell, hint, solve
 
 TITLE = "Peg solitaire"
 NODE_UNIT = "jumps"
 NOTATION = "3,1 is the hole in column 3 of row 1; both count from 0, from the left and from the top."
-MODES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 __all__ = [
     "BOARDS", "MODES", "NODE_UNIT", "NOTATION", "RULES", "TITLE", "Board", "Hole", "Jump", "Solution", "check",

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.puzzles import Rule, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, pluralize
 
 SQUARE = ((1, 0), (-1, 0), (0, 1), (0, -1))
 TRIANGLE = (*SQUARE, (1, 1), (-1, -1))
@@ -67,12 +67,18 @@ def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
     return not beside and next_but_one and len({x % 2 for x, _ in places}) == 1
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with other rules; an empty value means the default. Raises UnknownName."""
-    rules = check_rules("peg solitaire", RULES, rules)
-    if "goal" in rules:
-        board = replace(board, goal=_find_goal(board, rules["goal"]) if rules["goal"] else None)
-    return replace(board, all_positions=rules["positions"] == "all") if "positions" in rules else board
+def with_rules(board: Board, rules: Rules) -> Board:
+    """Return the board with other rules; an empty value means the default. Raises UnknownName.
+
+    >>> from pi_appliance.puzzles import peg_solitaire
+    >>> board = peg_solitaire.parse("XX.")
+    >>> peg_solitaire.with_rules(board, {"goal": "2,0"}).goal
+    Hole(x=2, y=0)
+    """
+    values = check_rules("peg solitaire", RULES, rules)
+    if "goal" in values:
+        board = replace(board, goal=_find_goal(board, values["goal"]) if values["goal"] else None)
+    return replace(board, all_positions=values["positions"] == "all") if "positions" in values else board
 
 
 def describe(board: Board) -> str:
@@ -131,7 +137,15 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 
 def check(board: Board, line: Sequence[Jump]) -> Validation:
-    """Return whether `line` leads to a single peg, at the goal if there is one."""
+    """Return whether `line` leads to a single peg, at the goal if there is one.
+
+    >>> from pi_appliance.puzzles import peg_solitaire
+    >>> board = peg_solitaire.parse("XX.")
+    >>> bool(peg_solitaire.check(board, next(peg_solitaire.solve(board).solutions)))
+    True
+    >>> peg_solitaire.check(board, ()).error
+    '2 pegs are left after 0 jumps'
+    """
     filled = {hole: hole in board.pegs for hole in board.holes}
     for number, jump in enumerate(line, 1):
         if wrong := _apply_jump(filled, *jump, triangular=board.triangular):

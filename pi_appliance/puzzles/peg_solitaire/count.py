@@ -292,6 +292,7 @@ class SolutionCounter:
         self.back_proofs: tuple[PagodaFunction, ...] = ()
         self.back_rows: list[Row] = []  # of finished backward searches, by level
         self.back_tried = 0
+        self.joined = (0, 0)  # classes of `forward` of the unfinished meeting, and the ways through them
         self.met_at = 0  # the level of `forward` at which lost positions were first discarded
         self.foretold = 0  # bytes of memory in the end; 0: not known yet
         self.checkpoint = field.checkpoint("all" if field.board.all_positions else "count", runtime)
@@ -385,6 +386,7 @@ class SolutionCounter:
             ways = self._count_ways_into(orbit)
             self._finish_backward()
             self.into.append(ways)
+            self.joined = (0, 0)
         totals = self._count_ends(orbits)
         return CountResult(
             count=sum(totals.values()),
@@ -454,16 +456,20 @@ class SolutionCounter:
 
     def _join(self, cells: "array[int]") -> int:
         """Return the ways through all pairs one jump apart, times the number of symmetries."""
-        front, total = self.forward, 0
-        for part in front.map_classes(_prepare_meetings, (front.game, cells, self.field.full)):
-            total += part
-            self.runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
+        front = self.forward
+        done, total = self.joined
+        for part in front.map_classes(_prepare_meetings, (front.game, cells, self.field.full), done):
+            done, total = min(done + ITEM_SIZE, front.size), total + part
+            self.joined = done, total
+            self.runtime.report_progress(None, f"{done:,} of {front.size:,} positions meet {len(cells) // 3:,}")
+            self._save_sometimes()
         return total
 
     def _state(self) -> tuple[dict[str, object], list[Buffer]]:
         forward, buffers = self.forward.state()
         back, back_buffers = self.back.state() if self.back else (None, [])
         values: dict[str, object] = {"forward": forward, "proofs": self.proofs, "into": self.into, "back": back}
+        values["joined"] = self.joined
         values |= {"back_rows": self.back_rows, "back_tried": self.back_tried, "back_proofs": self.back_proofs}
         return values, buffers + back_buffers
 
@@ -477,6 +483,8 @@ class SolutionCounter:
         self.forward.restore(values["forward"], buffers[:3])
         self.met_at = self.forward.level
         self.into, self.back_tried = values["into"], values["back_tried"]
+        done, total = values.get("joined", (0, 0))  # absent in those of earlier releases
+        self.joined = done, total
         self.back_rows = [(classes, positions, ways) for classes, positions, ways in values["back_rows"]]
         if values["back"]:
             proofs = tuple(PagodaFunction(*proof) for proof in values["back_proofs"])

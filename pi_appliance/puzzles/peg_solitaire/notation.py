@@ -107,7 +107,12 @@ _STAGGER_HELP = "shift each row by half a place, with a space between two marks"
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Parse a drawn board. Raises ConfigError with every problem."""
+    """Parse a drawn board. Raises ConfigError with every problem.
+
+    >>> from pi_appliance.puzzles import peg_solitaire
+    >>> peg_solitaire.parse("XX.").holes
+    (Hole(x=0, y=0), Hole(x=1, y=0), Hole(x=2, y=0))
+    """
     rows = [row.rstrip() for row in text.splitlines()]
     head = next((number for number, row in enumerate(rows) if row), 0)
     triangular = bool(rows) and rows[head].strip().lower() == TRIANGLE_HEADER
@@ -228,7 +233,13 @@ _JUMP_HELP = (
 
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
-    """Return the solution in one row; consecutive jumps of one peg are joined."""
+    """Return the solution in one row; consecutive jumps of one peg are joined.
+
+    >>> from pi_appliance.puzzles import peg_solitaire
+    >>> board = peg_solitaire.parse("XX.")
+    >>> peg_solitaire.notate(board, next(peg_solitaire.solve(board).solutions))
+    '0,0-2,0'
+    """
     moves: list[list[Hole]] = []  # for each, the holes that one peg passes
     for start, end in line:
         if moves and moves[-1][-1] == start:
@@ -238,7 +249,7 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzz
     return " ".join("-".join(map(str, move)) for move in moves)
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Parse a solution in notation, legal or not. Raises ConfigError with every problem."""
     jumps, problems = list[Jump](), Problems(file)
     example = board.holes[len(board.holes) // 2]

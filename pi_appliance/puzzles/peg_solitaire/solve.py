@@ -11,10 +11,21 @@ from heapq import nsmallest
 from itertools import chain
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, Footprint, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    Proof,
+    SolveMode,
+    Table,
+    check_mode,
+    kernel_mode,
+    load_board,
+    pluralize,
+)
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard, total_weight
-from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS, Board, Jump, Solution
 from pi_appliance.puzzles.peg_solitaire.count import (
     CLASS_MEMORY,
     CountResult,
@@ -143,6 +154,7 @@ BEAM_WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board within some 
 BUDGET = 20_000_000 if kernel_mode(kernel) == "compiled" else 200_000
 """Positions to count at most where solutions are listed, and the count is optional."""
 _DETAILS = {"kernel": kernel_mode(kernel)}
+MODES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -156,7 +168,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     >>> peg_solitaire.solve(peg_solitaire.BOARDS["plus"], SolveMode.COUNT).count
     32
     """
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("peg solitaire", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     if reason := find_parity_obstacle(board):
         return Answer(count=0, proof=Proof.PARITY, reason=reason, details=_DETAILS)
     search = _SolutionSearch(board, runtime)
@@ -191,7 +204,12 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Return the next jump of a solution in words, or why there is none. Raises Interrupted."""
+    """Return the next jump of a solution in words, or why there is none. Raises Interrupted.
+
+    >>> from pi_appliance.puzzles import peg_solitaire
+    >>> peg_solitaire.hint("cross")
+    'the peg at 3,2 jumps to 5,2'
+    """
     answer = solve(board, SolveMode.FIRST, runtime)
     line = next(answer.solutions, None)
     if line is None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
 
 FACES = "URFDLB"
 TURN_NAMES = tuple(face + power for face in FACES for power in ("", "2", "'"))
@@ -55,11 +55,16 @@ class Board:
         return cubes[int(number) - 1], solution[:-1]
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with these rules. Raises `UnknownName`, `InvalidOption`."""
-    rules = check_rules("the cube", RULES, rules)
-    target = parse_number("target", rules["target"], 0, MAX_TARGET) if "target" in rules else board.target
-    seconds = _parse_seconds(rules["seconds"]) if "seconds" in rules else board.seconds
+def with_rules(board: Board, rules: Rules) -> Board:
+    """Return the board with these rules. Raises `UnknownName`, `InvalidOption`.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> rubiks_cube.with_rules(rubiks_cube.parse("R U"), {"seconds": 0.1}).seconds
+    0.1
+    """
+    values = check_rules("the cube", RULES, rules)
+    target = parse_number("target", values["target"], 0, MAX_TARGET) if "target" in values else board.target
+    seconds = _parse_seconds(values["seconds"]) if "seconds" in values else board.seconds
     others = tuple(replace(other, target=target, seconds=seconds) for other in board.others)
     return replace(board, target=target, seconds=seconds, others=others)
 
@@ -192,7 +197,15 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 
 def check(board: Board, solution: Sequence[str]) -> Validation:
-    """Check whether `solution` leads to one colour per face."""
+    """Check whether `solution` leads to one colour per face.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> cube = rubiks_cube.parse("R U")
+    >>> bool(rubiks_cube.check(cube, ("U'", "R'")))
+    True
+    >>> rubiks_cube.check(cube, ("U'",)).error
+    'the faces U, F, D, B have more than one colour after 1 move'
+    """
     found = board.find_cube(solution)
     if found is None:
         return Validation(f"it does not say for which cube it is, from #1 to #{len(board.cubes)}")

@@ -59,6 +59,10 @@ def parse(text: str, file: str = "board") -> Board:
     """Return the cube in `text`; a scramble is applied to a solved one. Raises ConfigError.
 
     If each line is a cube by itself, return all of them: stickers in one row, or moves after 3x3:.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> rubiks_cube.parse("R U").facelets[:9]
+    'UUUUUUFFF'
     """
     rows = [(line, row) for line, row in enumerate(text.split("\n"), 1) if row.strip()]
     if len(rows) > 1 and all(map(_is_whole_cube, (row for _, row in rows))):
@@ -75,7 +79,7 @@ def parse(text: str, file: str = "board") -> Board:
     return _read_scramble(body, side or 3, file)
 
 
-def parse_solution(board: Board, text: str, file: str) -> Solution:
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
     """Return the moves in `text`, turns of faces only. Raises `ConfigError`."""
     moves, mark, number = text.rpartition("#") if board.others else (text, "", "")
     end = (mark + number.strip(),) if mark else ()

@@ -10,7 +10,19 @@ from itertools import islice
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Details, Footprint, GeneratedBoard, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Details,
+    Footprint,
+    GeneratedBoard,
+    SolveMode,
+    Table,
+    check_mode,
+    kernel_mode,
+    load_board,
+    load_boards,
+    pluralize,
+)
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel, pruning_tables
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
@@ -38,6 +50,9 @@ SMALL_BYTES, POCKET_BYTES = 15_300_000, 3_700_000  # of the tables of the 3x3x3 
 SMALL_MEMORY, POCKET_MEMORY = 45_000_000, 30_000_000  # bytes while they are built, measured
 
 
+MODES = (SolveMode.FIRST, SolveMode.FEWEST, SolveMode.COUNT)
+
+
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     """Solve the board; `FIRST` gives the shortest solution found in time. Raises Interrupted.
 
@@ -48,7 +63,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     ('U2', 'D2', 'R2', 'L2', 'F2', 'B2')
     """
     started_at = runtime.monotonic()
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("the cube", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     if board.others:
         return _solve_each(board, mode, runtime)
     if is_solved(board):
@@ -81,7 +97,7 @@ def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -
     >>> list(rubiks_cube.solve_many(["R U", "F2"]))
     [("U'", "R'"), ('F2',)]
     """
-    cubes = [parse(board) if isinstance(board, str) else board for board in boards]
+    cubes = load_boards(boards, Board, parse, BOARDS)
     return (solution for solution, _ in _solve_cubes(cubes, runtime))
 
 
@@ -139,8 +155,13 @@ def count_boards(board: Board) -> int:
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Return the next move as text, of many cubes for the first one. Raises `Interrupted`."""
-    board = (parse(board) if isinstance(board, str) else board).cubes[0]
+    """Return the next move as text, of many cubes for the first one. Raises `Interrupted`.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> rubiks_cube.hint("checkers")
+    'turn the upper face by a half (U2); 5 moves after that'
+    """
+    board = load_board(board, Board, parse, BOARDS).cubes[0]
     if is_solved(board):
         return "the cube is solved: leave it as it is"
     solution: Solution = next(solve(board, SolveMode.FIRST, runtime).solutions)
@@ -277,15 +298,16 @@ class _FirstSearch:
 def generate(
     seed: int, board: Board | str = BOARDS["checkers"], runtime: SearchRuntime = SERIAL
 ) -> GeneratedBoard[Board]:
-    """Return a random cube of the size and rules of `board`, and a scramble to it."""
-    board = parse(board) if isinstance(board, str) else board
-    rng = Random(seed)  # noqa: S311 - a game
-    state = random_state(rng, board.side)
-    cube = replace(board, facelets=c.facelets_of(state, board.side), others=())
-    if board.side == 2:
+    """Return a random cube of the size and rules of `board`, and a scramble to it.
+
+    `random_cube` gives the same cube without the scramble, which takes most of the time.
+    """
+    cube = random_cube(seed, board)
+    if cube.side == 2:
         solution = next(solve(cube, SolveMode.FIRST, runtime).solutions)
     else:
         solution = ()
+        state = c.cube_state(cube.facelets, cube.side)
         for found in TwoPhaseSearch(state, load_tables(runtime, use_large=False)).run():
             runtime.report_progress(None, "looking for a scramble")
             if found:  # by the small tables, it does not depend on the cache
@@ -293,6 +315,18 @@ def generate(
                 break
     scramble = " ".join(TURN_NAMES[inverse_turn(TURN_NAMES.index(move))] for move in reversed(solution))
     return GeneratedBoard(cube, {"scramble": scramble, "scramble_moves": len(solution)})
+
+
+def random_cube(seed: int, board: Board | str = BOARDS["checkers"]) -> Board:
+    """Return a random cube of the size and rules of `board`; every cube is equally likely.
+
+    >>> from pi_appliance.puzzles import rubiks_cube
+    >>> rubiks_cube.random_cube(7).facelets[:9]
+    'LUUBURFBU'
+    """
+    board = load_board(board, Board, parse, BOARDS)
+    state = random_state(Random(seed), board.side)  # noqa: S311 - a game
+    return replace(board, facelets=c.facelets_of(state, board.side), others=())
 
 
 def random_state(rng: Random, side: int) -> c.State:

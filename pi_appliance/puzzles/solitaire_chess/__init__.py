@@ -1,6 +1,5 @@
 """Solitaire chess: every move captures, and one piece is left at the end."""
 
-from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.rendering import listing_parser
 from pi_appliance.puzzles.solitaire_chess.board import (
     BOARDS,
@@ -20,12 +19,11 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     steps,
     with_rules,
 )
-from pi_appliance.puzzles.solitaire_chess.solve import foretell, generate, hint, legal_captures, solve
+from pi_appliance.puzzles.solitaire_chess.solve import MODES, foretell, generate, hint, legal_captures, solve
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Solitaire chess"
 NODE_UNIT = "captures"
-MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
     "BOARDS", "MODES", "NODE_UNIT", "RULES", "TITLE", "Board", "Capture", "Solution", "Square", "check", "describe",

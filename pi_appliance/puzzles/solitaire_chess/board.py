@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Step, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Step, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.rendering import Problems, svg_document
 
 PIECES = "KQRBNP"
@@ -80,19 +80,24 @@ class Board:
         return [Square(file, rank) for rank in reversed(range(len(self.rows))) for file in range(len(self.rows[0]))]
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
-    rules = check_rules("solitaire chess", RULES, rules, empty_is_default=False)
-    limit = rules.get("captures-each", str(board.capture_limit))
-    pieces = rules.get("pieces", str(board.generated_pieces))
+def with_rules(board: Board, rules: Rules) -> Board:
+    """Apply `rules` to `board`. Raises UnknownName or InvalidOption.
+
+    >>> from pi_appliance.puzzles import solitaire_chess
+    >>> solitaire_chess.with_rules(solitaire_chess.parse("R..N"), {"pawns": "up"}).pawns
+    'up'
+    """
+    values = check_rules("solitaire chess", RULES, rules, empty_is_default=False)
+    limit = values.get("captures-each", str(board.capture_limit))
+    pieces = values.get("pieces", str(board.generated_pieces))
     return replace(
         board,
-        pawns=rules.get("pawns", board.pawns),
-        king=rules.get("king", board.king),
-        search=rules.get("search", board.search),
+        pawns=values.get("pawns", board.pawns),
+        king=values.get("king", board.king),
+        search=values.get("search", board.search),
         capture_limit=parse_number("captures-each", limit, 0, MAX_CAPTURE_LIMIT),
         generated_pieces=parse_number("pieces", pieces, 0, MAX_SIDE * MAX_SIDE),
-        generated_size=_parse_size(rules["size"]) if "size" in rules else board.generated_size,
+        generated_size=_parse_size(values["size"]) if "size" in values else board.generated_size,
     )
 
 
@@ -137,7 +142,15 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 
 
 def check(board: Board, line: Sequence[Capture]) -> Validation:
-    """Check that `line` has only legal captures and leaves a single piece of `board`."""
+    """Check that `line` has only legal captures and leaves a single piece of `board`.
+
+    >>> from pi_appliance.puzzles import solitaire_chess
+    >>> board = solitaire_chess.parse("R..N")
+    >>> bool(solitaire_chess.check(board, next(solitaire_chess.solve(board).solutions)))
+    True
+    >>> solitaire_chess.check(board, ()).error
+    '2 pieces are left after 0 captures'
+    """
     pieces = dict(board.pieces)
     captures_made = dict.fromkeys(pieces, 0)
     for number, (start, end) in enumerate(line, 1):
@@ -296,7 +309,12 @@ _CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Read a board, one line per row or rows separated by /. Raises ConfigError."""
+    """Read a board, one line per row or rows separated by /. Raises ConfigError.
+
+    >>> from pi_appliance.puzzles import solitaire_chess
+    >>> solitaire_chess.parse("2RP/1RN1/BN2/PB2").rows
+    ('..RP', '.RN.', 'BN..', 'PB..')
+    """
     problems = Problems(file)
     rows: list[tuple[str, int, int]] = []
     for line, column, row, between in _split_rows(text):

@@ -12,7 +12,18 @@ from itertools import chain
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Footprint, GeneratedBoard, Proof, SolveMode, Table, kernel_mode, pluralize
+from pi_appliance.puzzles import (
+    Answer,
+    Footprint,
+    GeneratedBoard,
+    Proof,
+    SolveMode,
+    Table,
+    check_mode,
+    kernel_mode,
+    load_board,
+    pluralize,
+)
 from pi_appliance.puzzles.runtime import (
     SERIAL,
     Buffer,
@@ -230,6 +241,9 @@ class LevelSearch:
         self.level = {key: int.from_bytes(count, "big") for key, count in zip(keys, counts, strict=True)}
 
 
+MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
+
+
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
     r"""Solve `board`; whether it has a solution is known on return. Raises Interrupted, Refused.
 
@@ -241,7 +255,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     >>> solitaire_chess.notate(board, captures)
     'Ra4xd4'
     """
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("solitaire chess", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     answer: Answer[Solution] = Answer(details={"pieces": len(board.pieces), "kernel": kernel_mode(kernel)})
     kings = list(board.pieces.values()).count("K")
     if board.king == "last" and kings > 1:
@@ -274,8 +289,13 @@ def foretell(_board: Board, mode: SolveMode, _runtime: SearchRuntime = SERIAL) -
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Describe the next capture of a solution."""
-    board = parse(board) if isinstance(board, str) else board
+    """Describe the next capture of a solution.
+
+    >>> from pi_appliance.puzzles import solitaire_chess
+    >>> solitaire_chess.hint("seven")
+    'capture the pawn on a2 with the bishop from c4; then 5 captures more'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     if len(board.pieces) == 1:
         return "it is solved"
     answer = solve(board, SolveMode.FIRST, runtime)
@@ -329,8 +349,13 @@ MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 def generate(
     seed: int, board: Board | str = BOARDS["first-steps"], runtime: SearchRuntime = SERIAL
 ) -> GeneratedBoard[Board]:
-    """Generate a board like `board` with exactly one solution. Raises Refused."""
-    board = parse(board) if isinstance(board, str) else board
+    """Generate a board like `board` with exactly one solution. Raises Refused.
+
+    >>> from pi_appliance.puzzles import solitaire_chess
+    >>> solitaire_chess.describe(solitaire_chess.generate(7).board)
+    '4 pieces on 4x4'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)
     if pieces > files * ranks:

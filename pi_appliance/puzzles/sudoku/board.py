@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
 from pi_appliance.puzzles.deductions import LEVELS
 from pi_appliance.puzzles.rendering import Problems, listing_parser, parse_error
 
@@ -113,19 +113,25 @@ def describe(board: Board) -> str:
     return ", ".join(parts)
 
 
-def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with these rules. Raises UnknownName, InvalidOption."""
-    rules = check_rules("sudoku", RULES, rules)
-    if clues := rules.get("clues"):
+def with_rules(board: Board, rules: Rules) -> Board:
+    """Return the board with these rules. Raises UnknownName, InvalidOption.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> board = sudoku.with_rules(sudoku.parse(sudoku.BOARDS["sample"]), {"difficulty": "medium"})
+    >>> sudoku.generate(7, board).details["difficulty"]
+    'medium'
+    """
+    values = check_rules("sudoku", RULES, rules)
+    if clues := values.get("clues"):
         board = replace(board, clues=parse_number("clues", clues, 1, board.size**2))
         if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
             message = f"clues: no sudoku of {pluralize(board.clues, 'clue')} has only one solution"
             raise InvalidOption(f"{message}; write {MIN_CLUES} or more")
     elif clues == "":
         board = replace(board, clues=None)
-    if limit := rules.get("count-to"):
+    if limit := values.get("count-to"):
         board = replace(board, count_to=None if limit == "all" else parse_number("count-to", limit, 1))
-    return replace(board, difficulty=rules.get("difficulty", board.difficulty))
+    return replace(board, difficulty=values.get("difficulty", board.difficulty))
 
 
 def draw_grid(grid: str, size: int) -> str:
@@ -158,7 +164,15 @@ BOARDS: Mapping[str, str] = MappingProxyType({name: draw_grid(grid, 9) for name,
 
 
 def check(board: Board, solution: Solution) -> Validation:
-    """Check whether `solution` solves its grid; the error names the wrong cell or unit."""
+    """Check whether `solution` solves its grid; the error names the wrong cell or unit.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> board = sudoku.parse(sudoku.BOARDS["sample"])
+    >>> bool(sudoku.check(board, next(sudoku.solve(board).solutions)))
+    True
+    >>> sudoku.check(board, sudoku.Solution(1, "1" * 81)).error
+    'row 1, column 3: it says 1, but the clue there is 4'
+    """
     number, digits = solution
     if not 1 <= number <= len(board.grids):
         return Validation(f"there is no grid {number}: there are {len(board.grids)}")
@@ -223,7 +237,12 @@ class _DrawnRow(NamedTuple):
 
 
 def parse(text: str, file: str = "board") -> Board:
-    """Return the grids in `text`. Raises ConfigError with the first problem of each line."""
+    """Return the grids in `text`. Raises ConfigError with the first problem of each line.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> sudoku.parse(sudoku.BOARDS["seventeen"]).size
+    9
+    """
     return _parse_plain_lines(text) or _parse_any(text, file)
 
 

@@ -57,12 +57,12 @@ class BandSearch:
         self._runtime.report_progress(None, f"{self.guesses():,} guesses")
 
 
-def is_unique(grid: str, runtime: SearchRuntime) -> bool:
+def is_unique_grid(grid: str, runtime: SearchRuntime) -> bool:
     """Return whether a 9x9 grid has exactly one solution. Raises `Interrupted`."""
     return len(list(islice(BandSearch(grid, runtime).solutions(), 2))) == 1
 
 
-def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRuntime) -> SolutionCount:
+def count_grid(grid: str, size: int, limit: int | None, runtime: SearchRuntime) -> SolutionCount:
     """Count the solutions of a grid of any size, up to `limit`. Raises Interrupted, Refused."""
     if size == 9:
         return count_parallel(grid, limit, runtime)

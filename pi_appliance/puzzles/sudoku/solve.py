@@ -22,14 +22,16 @@ from pi_appliance.puzzles import (
     Proof,
     SolveMode,
     Table,
+    check_mode,
     deductions,
     kernel_mode,
+    load_board,
     pluralize,
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
 from pi_appliance.puzzles.sudoku.board import BOARDS, BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, parse
-from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions, is_unique
+from pi_appliance.puzzles.sudoku.count import BandSearch, count_grid, is_unique_grid
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -43,8 +45,12 @@ def generate(
     """Generate a grid with one solution, like `board`. Raises Interrupted, Refused.
 
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> sudoku.generate(7).details["clues"]
+    25
     """
-    board = parse(board) if isinstance(board, str) else board
+    board = load_board(board, Board, parse, BOARDS)
     rng = Random(seed)  # noqa: S311 - a game
     max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
     for attempt in range(1, max_tries + 1):
@@ -128,7 +134,7 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> Cal
         allowed = deductions.LEVELS[: deductions.LEVELS.index(board.difficulty) + 1]
         return lambda grid: techniques.rate_difficulty(grid, board.size, runtime).level in allowed
     if board.size == 9:
-        return lambda grid: is_unique(grid, runtime)
+        return lambda grid: is_unique_grid(grid, runtime)
     is_only = techniques.uniqueness_by_sat(solution, board.size, runtime)
 
     def accepts(grid: str) -> bool:
@@ -142,6 +148,7 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> Cal
 
 AUTO_COUNT_LIMIT = 10_000  # solutions counted without being asked: takes a moment
 AUTO_COUNT_LIMIT_SAT = 300  # the same by SAT: all 288 of 4x4; one of 25x25 takes 0.1 s
+MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
@@ -154,7 +161,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     >>> answer.count, next(answer.solutions).digits[:9]
     (1, '693784512')
     """
-    board = parse(board) if isinstance(board, str) else board
+    mode = check_mode("sudoku", MODES, mode)
+    board = load_board(board, Board, parse, BOARDS)
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)
     grid, size = board.grids[0], board.size
@@ -192,10 +200,36 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     return replace(answer, solutions=islice(listed, 1) if mode is SolveMode.FIRST else listed)
 
 
+def count_solutions(board: Board | str, limit: int | None = None, runtime: SearchRuntime = SERIAL) -> int:
+    """Count the solutions of one grid, up to `limit`. Raises Interrupted, Refused.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> sudoku.count_solutions("sixteen"), sudoku.count_solutions("sixteen", limit=100)
+    (7309, 100)
+    """
+    board = load_board(board, Board, parse, BOARDS)
+    grid, size = board.grids[0], board.size
+    if board.has_many_grids:
+        raise Refused(f"these are {len(board.grids):,} grids; count one, or use solve for many")
+    if techniques.find_conflict(grid, size):
+        return 0
+    return count_grid(grid, size, limit, runtime).solutions
+
+
+def is_unique(board: Board | str, runtime: SearchRuntime = SERIAL) -> bool:
+    """Return whether a grid has exactly one solution. Raises Interrupted, Refused.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> sudoku.is_unique("seventeen"), sudoku.is_unique("sixteen")
+    (True, False)
+    """
+    return count_solutions(board, 2, runtime) == 1
+
+
 def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
     auto_limit = AUTO_COUNT_LIMIT if board.size == 9 else AUTO_COUNT_LIMIT_SAT
     limit = deductions.count_limit(mode, board.count_to, auto_limit)
-    count, is_complete, guesses = count_solutions(board.grids[0], board.size, limit, runtime)
+    count, is_complete, guesses = count_grid(board.grids[0], board.size, limit, runtime)
     total, guesses_so_far = answer.nodes_searched() + guesses, answer.nodes_searched
     answer = replace(answer, nodes_searched=lambda: max(total, guesses_so_far()))
     if is_complete:
@@ -357,7 +391,7 @@ def _count_all(board: Board, mode: SolveMode, state: BatchState, runtime: Search
         return unique
     if mode is not SolveMode.COUNT:
         return None
-    counts = [count_solutions(grid, board.size, board.count_to, runtime) for grid in several]
+    counts = [count_grid(grid, board.size, board.count_to, runtime) for grid in several]
     return unique + sum(each.solutions for each in counts) if all(each.is_complete for each in counts) else None
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
+from pi_appliance.puzzles import load_board
 from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, NamedStep, describe_next, join_names, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
-from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, cell_name, grid_layout, parse
-from pi_appliance.puzzles.sudoku.count import is_unique
+from pi_appliance.puzzles.sudoku.board import BOARDS, EMPTY, SYMBOLS, Board, cell_name, grid_layout, parse
+from pi_appliance.puzzles.sudoku.count import is_unique_grid
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
 TECHNIQUES = {
@@ -230,8 +231,13 @@ def _digit_names(digits: int) -> str:
 
 
 def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
-    """Return the next step of the first grid as text."""
-    board = parse(board) if isinstance(board, str) else board
+    """Return the next step of the first grid as text.
+
+    >>> from pi_appliance.puzzles import sudoku
+    >>> sudoku.hint("sample")
+    'naked single: r4c3 is 2: it sees all other digits'
+    """
+    board = load_board(board, Board, parse, BOARDS)
     grid, size = board.grids[0], board.size
     conflict = find_conflict(grid, size)
     steps = iter([conflict]) if conflict else iter_deductions(CandidateGrid(grid, size))
@@ -259,7 +265,7 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[str]:
     """Yield the cells of clues without which `solution` stays unique. Raises SearchLimitReached."""
-    is_only = partial(is_unique, runtime=runtime) if size == 9 else uniqueness_by_sat(solution, size, runtime)
+    is_only = partial(is_unique_grid, runtime=runtime) if size == 9 else uniqueness_by_sat(solution, size, runtime)
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     for done, cell in enumerate(clues):
         runtime.report_progress(None, f"is clue {done + 1} of {len(clues)} needed?")

@@ -23,6 +23,7 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import (
 )
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.count import (
+    ITEM_SIZE,
     CountLimitReached,
     CountResult,
     Frontier,
@@ -324,6 +325,35 @@ class AtEachLevel(SearchRuntime):
             if what not in self.met:
                 self.met.add(what)
                 raise Interrupted("the test has no time")
+
+
+class AfterEachPart(SearchRuntime):
+    """A runtime that is interrupted after each part of the positions where both searches meet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: list[int] = []
+
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+        done, meets, _ = note.partition(" positions meet ")
+        if meets:
+            self.met.append(int(done.partition(" ")[0].replace(",", "")))
+            raise Interrupted("the test has no time")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ITEM_SIZE > 1_000, reason="all positions are one part; PI_APPLIANCE_PLAIN=1 has small parts")
+def test_a_count_goes_on_with_the_next_part_of_the_positions_that_meet() -> None:
+    runtime, board = AfterEachPart(), known("arrow")
+    for _ in range(100):
+        try:
+            result = counted(board, runtime, small=0)
+            break
+        except Interrupted:
+            pass
+    assert result == counted(board, small=0)
+    assert runtime.met == sorted(set(runtime.met))
+    assert len(runtime.met) > 10
 
 
 SEVERAL = [
