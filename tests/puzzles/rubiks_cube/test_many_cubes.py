@@ -85,7 +85,7 @@ def test_a_hint_is_that_of_the_first_cube() -> None:
 
 
 def test_the_tables_of_all_sizes_are_foretold() -> None:
-    foretold = cube.foretell(cube.parse(TEXT), SolveMode.FIRST)
+    foretold = cube.foretell(cube.parse(TEXT), SolveMode.FIRST, SearchRuntime())
     assert foretold.is_parallel
     assert len(foretold.tables) == 2
     assert cube.foretell(cube.parse("2x2: R\n2x2: U"), SolveMode.FIRST).is_parallel
