@@ -1,5 +1,6 @@
 """The report of a board: its search, and its texts for `result.txt`, `result.json` and people."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -137,6 +138,14 @@ class BoardReport:
         count = self.answer.count
         result = "Solved; the solutions were not counted" if count is None else pluralize(count, noun)
         return f"{'; '.join(filter(None, (result, self.partial_result or str(self.refused or ''))))}."
+
+    def draw(self) -> str:
+        """Return an SVG picture of the first solution, else of the result, else of the board."""
+        if self.solutions:
+            (last,) = deque(self.puzzle.steps(self.board, self.solutions[0]), maxlen=1)
+            return last.svg
+        pictures = self.answer.pictures.values() if self.answer else ()
+        return next(iter(pictures), None) or self.puzzle.render_svg(self.board)
 
     def to_json(self) -> dict[str, object]:
         """Return the object of the board in result.json."""

@@ -34,6 +34,7 @@ STDIN = "stdin"
 PROGRESS_INTERVAL = 100  # solutions checked between two progress reports
 _MAX_SEED = 1_000_000_000
 _DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
+_OTHER_PICTURES = {".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"}
 _HELP = """Solve, count, check, show and generate boards. PUZZLE is one of {puzzles}.
 
 \b
@@ -293,7 +294,7 @@ def command() -> None:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write to this file; .html is a page that plays the solution.",
+    help="Write to this file; .html is a page that plays the solution, .svg a picture of it.",
 )
 @json_option
 @compute_options
@@ -315,31 +316,43 @@ def solve(
       75   the output file cannot be written
       130  stopped by Ctrl-C; the partial result is printed
     """
-    if output is not None and not output.name:
-        raise click.UsageError("--output needs a file name")
+    kind = _output_kind(output, as_json=as_json)
     report = _start_report(request, solutions)
     if max_solutions and report.mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
-    is_page = output is not None and output.suffix.lower() in (".html", ".htm")
     search = _search(report.puzzle, report, limits, output=output, as_json=as_json)
     with search as (runtime, line), _open_output(output, line) as write:
         counts = report.mode is SolveMode.COUNT  # then the boards are not listed, which may be thousands
-        listed = _discard if as_json or is_page or counts else write
+        listed = _discard if kind or counts else write
         report.search(max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
         if report.refused:
             raise report.refused
-        if as_json:
+        if kind == "json":
             write(json.dumps({"puzzle": request.name, **report.to_json()}, ensure_ascii=False) + "\n")
-        elif is_page:
+        elif kind == "page":
             from pi_appliance.puzzles.result_page import Page  # noqa: PLC0415 - few commands write a page
 
             page = Page(report.puzzle, "by hand")
             page.add_board(report)
             write(page.render(report.summarize().rstrip("."), ""))
+        elif kind == "picture":
+            write(report.draw())
         elif counts:
             write(report.render())
     if output is not None:
         click.echo(f"{'proven to have no solution' if report.proven else 'solved'}; wrote {output}")
+
+
+def _output_kind(output: Path | None, *, as_json: bool) -> str:
+    """Return "json", "page" or "picture"; "" is a listing. Raises UsageError."""
+    if output is not None and not output.name:
+        raise click.UsageError("--output needs a file name")
+    suffix = output.suffix.lower() if output is not None else ""
+    if suffix in _OTHER_PICTURES:
+        raise click.UsageError(f"--output cannot write {suffix}; write .svg, a picture, or .html, a page")
+    if as_json and suffix == ".svg":
+        raise click.UsageError("--json does not go into a picture; name another --output")
+    return "json" if as_json else {".html": "page", ".htm": "page", ".svg": "picture"}.get(suffix, "")
 
 
 def _start_report(request: PuzzleRequest, solutions: str | None) -> BoardReport:
@@ -516,7 +529,7 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
     """
     if file is None and notation is not None:
         puzzle, board = request.load_board()
-        checked = puzzle.check(board, puzzle.parse_solution(board, notation, "line"))
+        checked = puzzle.check(board, puzzle.parse_solution(board, notation))
         if not checked:
             raise Refused(f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}")
         click.echo("right")

@@ -130,6 +130,8 @@ def write_error(path: Path, error: OSError) -> Unavailable:
         advice = access_advice(path.parent)
     elif error.errno in (errno.ENOSPC, errno.EDQUOT):
         advice = f"make room in {path.parent}"
+    elif error.errno == errno.ENOENT:
+        advice = f"create the folder {path.parent}"
     else:
         advice = f"check the rights and the free space of {path.parent}"
     return Unavailable(f"{path} cannot be written: {error.strerror}; {advice}")

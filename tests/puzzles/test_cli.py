@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 
 from pi_appliance import plugins
 from pi_appliance.cli.program import cli
-from pi_appliance.errors import ApplianceError, ConfigError, DeadlineExceeded
+from pi_appliance.errors import ApplianceError, ConfigError, DeadlineExceeded, Unavailable
+from pi_appliance.puzzles import SolveMode, battleship, peg_solitaire
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 
@@ -191,6 +192,47 @@ def test_a_page_that_plays_the_solution_is_written_where_the_file_is_called_so(s
     file = tmp_path / f"cross.{suffix}"
     assert puzzle("solve", "peg-solitaire", "--board", "cross", "--output", file).stdout == f"solved; wrote {file}\n"
     assert file.read_text("utf-8").count('<figure class="frame"') == 6
+
+
+def test_a_picture_of_the_solution_is_written_where_the_file_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "cross.svg"
+    assert puzzle("solve", "peg-solitaire", "--board", "cross", "--output", file).stdout == f"solved; wrote {file}\n"
+    board = peg_solitaire.parse(BOARDS["cross"])
+    *_, last = peg_solitaire.steps(board, next(peg_solitaire.solve(board).solutions))
+    assert file.read_text("utf-8") == last.svg
+
+
+def test_a_result_without_a_listed_solution_is_a_picture_of_the_result(tmp_path: Path) -> None:
+    file = tmp_path / "map.SVG"
+    done = puzzle("solve", "battleship", "--solutions", "count", "--output", file)
+    assert (done.exit_code, file.read_text("utf-8")) == (
+        0,
+        battleship.solve("midgame", SolveMode.COUNT).pictures["probability"],
+    )
+    assert puzzle("solve", "peg-solitaire", "--board", "diamond", "--output", file).exit_code == 0
+    assert file.read_text("utf-8") == peg_solitaire.render_svg(peg_solitaire.parse(BOARDS["diamond"]))
+
+
+@pytest.mark.parametrize(
+    ("more", "reported"),
+    [
+        (("--output", "cross.png"), "--output cannot write .png; write .svg, a picture, or .html, a page"),
+        (("--output", "cross.svg", "--json"), "--json does not go into a picture"),
+    ],
+)
+def test_what_a_file_cannot_be_is_refused_before_the_search(
+    more: tuple[str, ...], reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = puzzle("solve", "peg-solitaire", "--board", "cross", *more)
+    assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert reported in done.stderr
+
+
+def test_a_missing_folder_of_the_output_is_named(tmp_path: Path) -> None:
+    done = puzzle("solve", "peg-solitaire", "--board", "cross", "--output", tmp_path / "new" / "cross.html")
+    assert isinstance(done.exception, Unavailable)
+    assert str(done.exception).endswith(f"; create the folder {tmp_path / 'new'}")
 
 
 def test_the_puzzles_are_listed_and_their_rules() -> None:
