@@ -65,7 +65,8 @@ def parse(text: str, file: str = "board") -> Board:
     'UUUUUUFFF'
     """
     rows = [(line, row) for line, row in enumerate(text.split("\n"), 1) if row.strip()]
-    if len(rows) > 1 and all(map(_is_whole_cube, (row for _, row in rows))):
+    wholes = sum(_is_whole_cube(row) for _, row in rows)
+    if wholes > 1:  # then the others have an error
         return _read_cubes(rows, file)
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None
@@ -92,6 +93,9 @@ def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
 parse_listing = listing_parser(parse, parse_solution)
 
 
+_LINE_HELP = "of many cubes, each line has the stickers of one, or 3x3: or 2x2: and a scramble"
+
+
 def _is_whole_cube(row: str) -> bool:
     words = row.split()
     is_row = sum(map(len, words)) in _SIDE_BY_STICKERS and min(map(len, words)) > 1  # single letters may be moves
@@ -102,6 +106,9 @@ def _read_cubes(rows: Sequence[tuple[int, str]], file: str) -> Board:
     """Return the cubes of numbered lines. Raises ConfigError with the problems of all."""
     cubes, problems = list[Board](), Problems(file)
     for line, row in rows:
+        if not _is_whole_cube(row) and not _is_sticker_text(row):
+            problems.add(line, 1, "this line is not a cube", _LINE_HELP)
+            continue
         try:
             cubes.append(move_problems(partial(parse, row, file), line - 1))
         except ConfigError as error:

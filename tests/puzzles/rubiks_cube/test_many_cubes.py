@@ -49,6 +49,18 @@ def test_all_problems_have_their_lines() -> None:
     assert [(each.line, each.column) for each in caught.value.problems] == [(2, 6), (4, 8)]
 
 
+def test_a_line_that_is_not_a_cube_is_named_among_others() -> None:
+    for wrong, column, message in (
+        (STICKERS[:-1], 53, "there are 53 stickers"),
+        ("R U", 1, "this line is not a cube"),
+        ("hello", 1, "this line is not a cube"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            cube.parse(f"{STICKERS}\n{wrong}\n{STICKERS}", "cubes.txt")
+        (problem,) = caught.value.problems
+        assert (problem.line, problem.column, problem.message) == (2, column, message)
+
+
 def test_each_cube_gets_its_solution(tmp_path: Path) -> None:
     board = cube.with_rules(cube.parse(TEXT), {"seconds": "0"})
     with open_runtime(tmp_path, cores=2) as runtime:
