@@ -10,6 +10,7 @@ import socket
 import struct
 import tempfile
 import threading
+from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -41,19 +42,9 @@ _PLAY_TIMEOUT = SECONDS + 15.0  # seconds
 @lru_cache(maxsize=1)
 def chime(amplitude: float = 1.0, seconds: float = SECONDS) -> bytes:
     """Return the pattern, or its first `seconds`, as mono 16-bit samples. `amplitude` is 0 to 1."""
-    length = int(SAMPLE_RATE * seconds)
-    wave = [0.0] * length
-    for start, pitch in _BELLS:
-        if start + _FADE_SECONDS > seconds:
-            break  # it would be cut off with a click
-        first = int(start * SAMPLE_RATE)
-        for offset, value in enumerate(_bell(pitch)):
-            if first + offset >= length:
-                break
-            wave[first + offset] += value
-    peak = max(abs(value) for value in wave)
-    scale = 32_767 * _PEAK * min(max(amplitude, 0.0), 1.0) / peak
-    return struct.pack(f"<{length}h", *(int(value * scale) for value in wave))
+    wave = _wave(seconds)
+    scale = 32_767 * _PEAK * min(max(amplitude, 0.0), 1.0)
+    return struct.pack(f"<{len(wave)}h", *(int(value * scale) for value in wave))
 
 
 def wav_file(pcm: bytes) -> bytes:
@@ -63,8 +54,25 @@ def wav_file(pcm: bytes) -> bytes:
     return header + format_chunk + struct.pack("<4sI", b"data", len(pcm)) + pcm
 
 
-def _bell(pitch: float) -> list[float]:
-    values = [0.0] * int(_BELL_SECONDS * SAMPLE_RATE)
+@lru_cache(maxsize=1)  # an alarm that fades in plays it at many volumes
+def _wave(seconds: float) -> "array[float]":
+    """Return the first `seconds` of the pattern, from -1 to 1."""
+    length = int(SAMPLE_RATE * seconds)
+    wave = array("d", bytes(8 * length))
+    bells: dict[float, array[float]] = {}  # by pitch; some sound twice
+    for start, pitch in _BELLS:
+        if start + _FADE_SECONDS > seconds:
+            break  # it would be cut off with a click
+        first = int(start * SAMPLE_RATE)
+        bell = bells[pitch] = bells.get(pitch) or _bell(pitch)
+        for number, value in enumerate(bell[: length - first], first):
+            wave[number] += value
+    peak = max(abs(value) for value in wave)
+    return array("d", (value / peak for value in wave))
+
+
+def _bell(pitch: float) -> "array[float]":
+    values = array("d", bytes(8 * int(_BELL_SECONDS * SAMPLE_RATE)))
     for multiple, level, half_life in _PARTIALS:
         angle = 2 * math.pi * pitch * multiple / SAMPLE_RATE
         decay = 0.5 ** (1 / (half_life * SAMPLE_RATE))
