@@ -11,7 +11,7 @@ import os
 import weakref
 from pathlib import Path
 
-FOLDER = Path("/dev/shm")  # noqa: S108 - files are opened as those of this user only
+FOLDER = Path("/dev/shm")  # noqa: S108 - a file of another user is not used
 PREFIX = f"pi-appliance-{os.getuid()}-"
 _OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -38,9 +38,15 @@ def open_table(name: str, size: int, folder: Path = FOLDER) -> memoryview:
 
 
 def _lock(path: Path) -> int:
-    """Return a descriptor of the file, with a lock that several processes may have."""
+    """Return a descriptor of the file, with a lock that several processes may have.
+
+    Raises OSError, also if the file belongs to another user, who could write wrong results into it.
+    """
     while True:
         descriptor = os.open(path, _OPEN_FLAGS | os.O_CREAT, 0o600)
+        if os.fstat(descriptor).st_uid != os.getuid():
+            os.close(descriptor)
+            raise PermissionError
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         if os.fstat(descriptor).st_nlink:
             return descriptor

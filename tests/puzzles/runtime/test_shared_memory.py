@@ -1,5 +1,6 @@
 """Memory shared by processes that know nothing of each other."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -71,3 +72,17 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / f"{PREFIX}numbers").symlink_to(target)
     assert open_table("numbers", 1_000, tmp_path)[1] == 0
     assert target.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_file_of_another_user_is_not_used(tmp_path: Path) -> None:
+    theirs = tmp_path / f"{PREFIX}numbers"
+    theirs.write_bytes(b"\x09" * 1_000)
+    theirs.chmod(0o666)
+    os.chown(theirs, 65534, 65534)
+    with theirs.open() as used:
+        fcntl.flock(used, fcntl.LOCK_SH)  # or it would be removed
+        table = open_table("numbers", 1_000, tmp_path)
+    table[1] = 7
+    assert table[0] == 0
+    assert theirs.read_bytes() == b"\x09" * 1_000
