@@ -43,7 +43,7 @@ def solve_cubes(size: float) -> Search:
     """Find all shortest solutions of a cube that needs 14 turns, or fewer if `size` is small."""
     turns = ["R", "U2", "F'", "D", "L", "B2", "U", "R2", "D'", "F", "L2", "B", "U'", "F2"]
     cube = " ".join(turns[: 14 if size >= 1 else 8])
-    return lambda runtime: list(rubiks_cube.solve(cube, SolveMode.ALL, runtime).solutions)
+    return lambda runtime: list(rubiks_cube.solve(cube, SolveMode.FEWEST, runtime).solutions)
 
 
 def solve_many_cubes(size: float) -> Search:

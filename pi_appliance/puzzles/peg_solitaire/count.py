@@ -463,6 +463,7 @@ class SolutionCounter:
             self.joined = done, total
             self.runtime.report_progress(None, f"{done:,} of {front.size:,} positions meet {len(cells) // 3:,}")
             self._save_sometimes()
+        self.runtime.prepared = None  # it has a table of the classes that were met
         return total
 
     def _state(self) -> tuple[dict[str, object], list[Buffer]]:

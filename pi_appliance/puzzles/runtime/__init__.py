@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import struct
+import threading
 import time
 import zlib
 from abc import ABC, abstractmethod
@@ -109,6 +110,15 @@ Prepare: TypeAlias = Callable[[Shared, "SearchRuntime"], Callable[[Item], Result
 """Makes the function for the items of `SearchRuntime.map`. Workers find it in its module."""
 
 
+class _Prepared(NamedTuple):
+    """A function that `SearchRuntime.map` prepared."""
+
+    thread: int
+    prepare: object
+    shared: object
+    function: Callable[[Any], Any]
+
+
 class SearchRuntime:
     """Everything a search may use: here one core, a cache in memory, no deadline, and time 0."""
 
@@ -138,7 +148,7 @@ class SearchRuntime:
         self.checkpoints: set[str] = set()  # the names of those that were saved
         self.checkpoint_bytes = 0  # written so far
         self.monotonic = monotonic  # returns the seconds of a monotonic clock
-        self.prepared: tuple[object, object, Callable[[Any], Any]] | None = None  # the function of the last map
+        self.prepared: _Prepared | None = None  # the function of the last map
 
     def map(self, prepare: Prepare[Shared, Item, Result], shared: Shared, items: Iterable[Item]) -> Iterator[Result]:
         """Yield the result for each item, in order: the long work of a search, on all workers.
@@ -146,12 +156,15 @@ class SearchRuntime:
         Each worker calls `prepare(shared, runtime)` once, and the function that it returns for
         each of its items. All of these are pickled if the workers do not see this memory. The next
         map with the same `prepare` and `shared` uses the same functions, with what they remember.
+        A thread uses only functions that it prepared.
         """
         if self.remote is not None and not (isinstance(items, Sequence) and len(items) == 1):
             return self.remote.map(prepare, shared, items, self.check_stop)
-        if self.prepared is None or self.prepared[0] is not prepare or self.prepared[1] is not shared:
-            self.prepared = prepare, shared, prepare(shared, self)
-        return self.executor.map(self.prepared[2], items)
+        thread, prepared = threading.get_ident(), self.prepared
+        if not (prepared and prepared.thread == thread and prepared.prepare is prepare and prepared.shared is shared):
+            prepared = self.prepared = None  # its tables are freed before there are new ones
+            prepared = self.prepared = _Prepared(thread, prepare, shared, prepare(shared, self))
+        return self.executor.map(prepared.function, items)
 
     def check_stop(self) -> None:
         """Raise Interrupted if the search must end now."""
@@ -189,7 +202,10 @@ def _map_large_pages(size: int) -> memoryview:
 
     A table is read at random, which takes a quarter less time than with pages of 4 kB.
     """
-    mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError):
+        raise MemoryError from None
     with contextlib.suppress(OSError):  # a kernel may have none
         mapping.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(mapping)

@@ -324,6 +324,7 @@ def open_runtime(
         try:
             yield runtime
         finally:
+            runtime.prepared = None  # it refers to the runtime, so that both would stay for a while
             if runtime.remote:
                 runtime.remote.close()
 

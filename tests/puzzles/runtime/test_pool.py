@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
-from pi_appliance.puzzles.runtime import Interrupted
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
 from pi_appliance.system.process import descendants
 from tests.installation import ROOT, is_running, wait_until
@@ -91,6 +91,12 @@ def test_a_call_sees_all_memory_and_changes_only_shared_buffers(tmp_path, cores)
         assert len(runtime.shared_buffer(0)) == 0
         with pytest.raises(MemoryError):
             runtime.shared_buffer(sys.maxsize + 1)
+
+
+@pytest.mark.parametrize("size", [sys.maxsize // 2, sys.maxsize + 1])
+def test_a_buffer_that_is_too_large_is_a_memory_error(size):
+    with pytest.raises(MemoryError):
+        SearchRuntime().shared_buffer(size)
 
 
 def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(runtime):

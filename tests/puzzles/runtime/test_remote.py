@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -21,7 +22,7 @@ from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.search import position_of
 from pi_appliance.puzzles.rubiks_cube.coordinates import facelets_of
 from pi_appliance.puzzles.rubiks_cube.solve import random_state
-from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime import Cache, FileCache, Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.solve import solve_batch
@@ -101,7 +102,7 @@ def build_book(runtime: SearchRuntime) -> object:
 
 
 def solve_deep_cube(runtime: SearchRuntime) -> object:
-    return summary(rubiks_cube.solve("R U2 F' D L B2 U R2 D' F L2 B", SolveMode.ALL, runtime))
+    return summary(rubiks_cube.solve("R U2 F' D L B2 U R2 D' F L2 B", SolveMode.FEWEST, runtime))
 
 
 def solve_many_cubes(runtime: SearchRuntime) -> object:
@@ -213,7 +214,7 @@ def test_a_view_of_numbers_arrives(executor: Executor) -> None:
 def test_the_workers_of_one_machine_share_memory(executor: Executor) -> None:
     results = list(SearchRuntime(executor=executor).map(remote_calls.note_taker, token_hex(), range(200)))
     assert results[0][0] == 0
-    assert len(results[-1]) > 190, "the notes of all workers, but the last of the other one"
+    assert len(results[-1]) > 150, "the notes of all workers, but what the other one has not done yet"
 
 
 def test_one_item_is_not_sent(tmp_path: Path) -> None:
@@ -229,6 +230,30 @@ def test_maps_in_a_row_use_the_same_function(tmp_path: Path) -> None:
     for _ in range(2):
         assert [value for value, _ in runtime.map(remote_calls.table_reader, shared, range(3))] == [0, 1, 2]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_thread_does_not_use_the_function_of_another_one(tmp_path: Path) -> None:
+    runtime, shared = SearchRuntime(), (tmp_path, bytes(range(9)))
+    list(runtime.map(remote_calls.table_reader, shared, [1, 2]))
+    with ThreadPoolExecutor(1) as threads:
+        results = threads.submit(lambda: list(runtime.map(remote_calls.table_reader, shared, [1, 2]))).result()
+    assert [value for value, _ in results] == [1, 2]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_table_of_a_map_is_freed_before_the_next_one_is_built() -> None:
+    alive: WeakSet[Cache] = WeakSet()
+    runtime, seen = SearchRuntime(), list[int]()
+
+    def prepare(_: int, __: SearchRuntime) -> Callable[[int], int]:
+        seen.append(len(alive))
+        table = Cache()
+        alive.add(table)
+        return lambda item: item * len(list(table.names()))
+
+    for shared in (1, 2):
+        assert list(runtime.map(prepare, shared, [1, 2])) == [0, 0]
+    assert seen == [0, 0]
 
 
 def test_an_exception_of_a_call_comes_out_as_it_was_raised(executor: Executor) -> None:
