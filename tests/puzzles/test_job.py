@@ -15,7 +15,7 @@ import pytest
 
 from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
-from pi_appliance.puzzles import Answer, SolveMode, Step, Table
+from pi_appliance.puzzles import Answer, SolveMode, Step, Table, battleship
 from pi_appliance.puzzles.board_report import BoardReport, render_precomputed
 from pi_appliance.puzzles.peg_solitaire import BOARDS, check
 from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
@@ -57,6 +57,12 @@ def test_known_boards_are_solved_or_proven_to_have_no_solution(
     files = {"result.txt", "result.json", "result.html", *(f"{name}.svg" for name in names_of_boards or NAMES)}
     assert names(tmp_path) == files | {NIGHT}
     assert names(tmp_path / NIGHT) == files
+
+
+def test_without_names_all_known_boards_are_solved(tmp_path: Path) -> None:
+    result = run(Options(puzzle="battleship"), FakeContext(tmp_path))
+    assert result.details["solved"] + result.details["no_solution"] == len(battleship.BOARDS)
+    assert {f"{name}.svg" for name in battleship.BOARDS} <= names(tmp_path)
 
 
 def test_the_report_lists_valid_solutions_and_the_start_and_end_time(tmp_path: Path) -> None:

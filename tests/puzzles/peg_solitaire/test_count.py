@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, kernel, solve, with_rules
+from pi_appliance.puzzles.peg_solitaire import count as count_module
 from pi_appliance.puzzles.peg_solitaire.bitboard import PagodaFunction as Weights
 from pi_appliance.puzzles.peg_solitaire.bitboard import (
     apply_symmetry,
@@ -23,7 +24,6 @@ from pi_appliance.puzzles.peg_solitaire.bitboard import (
 )
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.count import (
-    ITEM_SIZE,
     CountLimitReached,
     CountResult,
     Frontier,
@@ -342,8 +342,8 @@ class AfterEachPart(SearchRuntime):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(ITEM_SIZE > 1_000, reason="all positions are one part; PI_APPLIANCE_PLAIN=1 has small parts")
-def test_a_count_goes_on_with_the_next_part_of_the_positions_that_meet() -> None:
+def test_a_count_goes_on_with_the_next_part_of_the_positions_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count_module, "ITEM_SIZE", 192)  # as of plain Python; compiled, all positions are one part
     runtime, board = AfterEachPart(), known("arrow")
     for _ in range(100):
         try:
