@@ -202,6 +202,22 @@ kernels_identity() {
     cat "$clone/pi_appliance/puzzles/kernels.py" "$clone/setup.py"
 }
 
+# make_environment FOLDER: make an environment with pip. The module ensurepip would compile all of pip and setuptools,
+# a quarter of the time of a first start. So pip's wheel, which ensurepip has, is only unpacked.
+make_environment() {
+    "$python" -m venv --without-pip "$1" && "$1/bin/python" - 2>/dev/null <<'PYTHON' || "$python" -m venv "$1"
+import ensurepip, pathlib, shlex, sys, sysconfig, zipfile
+
+name = f"pip-{ensurepip.version()}-py3-none-any.whl"
+folders = pathlib.Path(ensurepip.__file__).parent / "_bundled", pathlib.Path("/usr/share/python-wheels")  # Debian's
+wheel = next(folder / name for folder in folders if (folder / name).exists())
+zipfile.ZipFile(wheel).extractall(sysconfig.get_path("purelib"))
+command = pathlib.Path(sys.prefix, "bin/pip")
+command.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -m pip \"$@\"\n")
+command.chmod(0o755)
+PYTHON
+}
+
 # need_environment FOLDER EXTRAS [MORE]: install this clone, editable, into the environment FOLDER with EXTRAS, and
 # with MORE if possible.
 # A stamp file marks a complete environment. It is deleted before a change, so an incomplete one is never used.
@@ -223,7 +239,7 @@ need_environment() {
         need_python
         say "making the environment ${environment##*/} with $python"
         rm -rf "$environment"
-        "$python" -m venv "$environment" || die "$python cannot make an environment in $environment; see above"
+        make_environment "$environment" || die "$python cannot make an environment in $environment; see above"
         holds='' compiled='' # the kernels of another Python do not fit
     fi
     [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] || kernels=

@@ -254,6 +254,15 @@ def test_releases_are_those_of_the_clone_unless_the_owner_wrote_others(
     assert source.read_text() == "address=https://releases.example.org/ours\n"
 
 
+def test_an_environment_has_pip(clone: Path, tmp_path: Path) -> None:
+    made = tmp_path / "it's mine"
+    script = 'clone=$1 python=$2; . "$1/deploy/lib.sh"; make_environment "$3"'
+    subprocess.run(["sh", "-c", script, "sh", clone, sys.executable, made], check=True, timeout=60)
+    assert not list(made.rglob("*.pyc")), "nothing is compiled"
+    said = subprocess.run([made / "bin/pip", "list", "--format=freeze"], capture_output=True, check=True, timeout=60)
+    assert b"pip==" in said.stdout
+
+
 WHEEL = f"pi_appliance-0.1.0-cp3{sys.version_info.minor}-cp3{sys.version_info.minor}-linux_{{}}.whl"
 
 
