@@ -50,7 +50,7 @@ def member(installation: Installation) -> Iterator["subprocess.Popen[str]"]:
         yield process
     finally:
         process.terminate()
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=300)  # it gets only the time that nothing else wants
         assert "Traceback" not in output, output
 
 
