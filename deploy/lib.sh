@@ -203,7 +203,7 @@ kernels_identity() {
 }
 
 # make_environment FOLDER: make an environment with pip. The module ensurepip would compile all of pip and setuptools,
-# a quarter of the time of a first start. So pip's wheel, which ensurepip has, is only unpacked.
+# a seventh of the time of a first start. So pip's wheel, which ensurepip has, is only unpacked.
 make_environment() {
     "$python" -m venv --without-pip "$1" && "$1/bin/python" - 2>/dev/null <<'PYTHON' || "$python" -m venv "$1"
 import ensurepip, pathlib, shlex, sys, sysconfig, zipfile

@@ -108,7 +108,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     started = time.thread_time()
     while not (value := condition()):
         assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
-        time.sleep(max(0.02, 4 * (time.thread_time() - started)))  # leave the processor to what is awaited
+        time.sleep(max(0.02, 4 * (time.thread_time() - started)))  # the awaited program needs the processor
         started = time.thread_time()
     return value
 

@@ -1,4 +1,4 @@
-"""The pages of the puzzles do what they say: commands and examples run, configurations load, keys are there."""
+"""The pages of the puzzles are right: commands and examples run, configurations load, keys exist."""
 
 import doctest
 import json

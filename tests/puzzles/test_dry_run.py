@@ -92,7 +92,7 @@ def test_a_count_foretells_its_memory_from_the_first_levels() -> None:
 
 def test_a_plan_leaves_the_checkpoint_of_a_search_alone() -> None:
     class Stopped(SearchRuntime):
-        def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+        def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
             if "jump 5" in note:
                 raise Interrupted("stop")
 

@@ -157,7 +157,7 @@ def test_a_program_outside_the_package_passes_mypy_and_meets_no_any(tmp_path: Pa
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, "utf-8")
-    cache = ROOT / ".mypy_cache" / "library"  # without what it knows of the package, it takes six times as long
+    cache = ROOT / ".mypy_cache" / "library"  # without its cache of the package, mypy takes six times as long
     options = ["--strict", "--disallow-any-expr", "--follow-imports=silent", "--config-file=", f"--cache-dir={cache}"]
     words = [sys.executable, "-m", "mypy", *options, str(program)]
     environment = {**os.environ, "MYPYPATH": str(ROOT)}

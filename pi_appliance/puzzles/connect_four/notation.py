@@ -286,13 +286,13 @@ def parse_positions(text: str, file: str = "positions") -> Positions:
     return Positions(boards, scores)
 
 
-def notate(board: Board, line: Solution) -> str:  # noqa: ARG001
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
     """Return the column digits and the result, in one row."""
     *columns, end = line
     return f"{''.join(map(str, columns))} {end}".lstrip()
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:  # noqa: ARG001
+def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:  # noqa: ARG001 - as in the other puzzles
     """Parse a solution as `notate` writes it. Raises ConfigError."""
     end = re.sub(r"^[1-7\s]*", "", text)
     moves = text.removesuffix(end)

@@ -131,7 +131,7 @@ RANDOM_MOVES = 1_000  # far more than any board needs
 def generate(
     seed: int,
     board: Board | str = BOARDS["original"],
-    runtime: SearchRuntime = SERIAL,  # noqa: ARG001
+    runtime: SearchRuntime = SERIAL,  # noqa: ARG001 - as in the other puzzles
 ) -> GeneratedBoard[Board]:
     """Generate a random solvable board with the colours and the moves of `board`.
 

@@ -365,7 +365,7 @@ def render(board: Board) -> str:
     return "".join(f"{cube.facelets}\n" for cube in board.cubes) if board.others else draw_net(board.facelets)
 
 
-def notate(board: Board, solution: Solution) -> str:  # noqa: ARG001
+def notate(board: Board, solution: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
     """Return the solution in one row, such as R U2 F'."""
     return " ".join(solution)
 

@@ -218,7 +218,7 @@ class _Batches:
                 self._send(batch)
 
     def _note_arrival(self, asking: str) -> None:
-        """Send what was held for a table, again with the table if another worker has taken it."""
+        """Send the held batches, the first with the table again if another worker received it."""
         if asking in self._lacking:
             self._lacking[asking] -= 1
             if not self._lacking[asking]:  # the worker may have left; if not, it asks again

@@ -68,7 +68,7 @@ class InterruptedRuntime(SearchRuntime):
         super().__init__(clock)
         self.cache, self.words = before.cache, words
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         self.words -= 1
         if self.words < 0:
             raise Interrupted("the test has no time")

@@ -319,7 +319,7 @@ class AtEachLevel(SearchRuntime):
         super().__init__()
         self.met: set[str] = set()
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         if "jump" in note or "meet" in note:
             what = note.partition(",")[0]
             if what not in self.met:
@@ -334,7 +334,7 @@ class AfterEachPart(SearchRuntime):
         super().__init__()
         self.met: list[int] = []
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         done, meets, _ = note.partition(" positions meet ")
         if meets:
             self.met.append(int(done.partition(" ")[0].replace(",", "")))

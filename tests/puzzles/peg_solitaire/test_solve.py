@@ -189,7 +189,7 @@ class Listening(SearchRuntime):
         super().__init__()
         self.reported = reported
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         self.reported(note)
 
 

@@ -37,7 +37,7 @@ class InterruptedRuntime(SearchRuntime):
         super().__init__()
         self.cache, self.words = other.cache, reports
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         self.words -= 1
         if not self.words:
             raise Interrupted("enough")

@@ -64,7 +64,7 @@ class TickingRuntime(SearchRuntime):
     def seconds_left(self) -> float | None:
         return self._left
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         if self._reports is not None:
             self._reports -= 1
             if self._reports < 0:

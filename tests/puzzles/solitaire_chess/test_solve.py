@@ -271,7 +271,7 @@ class InterruptedRuntime(SearchRuntime):
         self.reports = reports
         self.notes: list[str] = []
 
-    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as in the base class
         self.notes.append(note)
         self.reports -= 1
         if self.reports < 0:
