@@ -44,7 +44,7 @@ from pi_appliance.music.player_hub import MusicServices, PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.delivery import OutboxDispatcher
 from pi_appliance.operations import Values, all_operations
-from pi_appliance.posting.pending_posts import PendingPostsRunner
+from pi_appliance.posting.pending_posts_runner import PendingPostsRunner
 from pi_appliance.qr_cli import describe_setup
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
@@ -52,7 +52,7 @@ from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.daemon_interface import LogEntry
 from pi_appliance.scheduling.scheduler import MAX_SLEEP, Scheduler, sleep_until_event
 from pi_appliance.storage.model import iso_time
-from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.notification_rules import Outbox
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock, files, network
 from pi_appliance.system.clock import ClockState, ClockStepWatcher

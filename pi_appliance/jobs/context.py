@@ -36,7 +36,7 @@ from pi_appliance.jobs.reports import ReportSet, report_set
 from pi_appliance.scheduling.chance import uniform_for_label
 from pi_appliance.storage.history import Store, open_history
 from pi_appliance.storage.model import RESUME, Trigger, read_slot, run_variables
-from pi_appliance.system import clock, files, limits, supervisor
+from pi_appliance.system import clock, files, limits, process_tree
 from pi_appliance.system.machine import Sensors
 
 _PROGRESS_INTERVAL = 0.5  # seconds
@@ -237,11 +237,11 @@ class JobContext:
 def main(argv: list[str]) -> None:
     """Run the job and send its result."""
     runner, config_path, state, job, run_id, slot, options, plan, deadline, channel_number = argv
-    supervisor.supervise(int(runner))
+    process_tree.supervise(int(runner))
     with os.fdopen(int(channel_number), "w", encoding="utf-8") as file:
         channel = ProgressChannel(file)
         try:
-            if plan != supervisor.NO_LIMITS:
+            if plan != process_tree.NO_LIMITS:
                 limits.enter_limits(plan)
             # The state folder of the runner has the claims of this run, even if the configuration
             # changed since.

@@ -36,7 +36,7 @@ from pi_appliance.scheduling.slot_plan import SKIPPED_BY_USER
 from pi_appliance.storage import daily_backups
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger
-from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.notification_rules import Outbox
 from pi_appliance.storage.run_requests import RunRequest, request_id
 from pi_appliance.system import clock, files, process
 from pi_appliance.system.long_wait import STOP_SIGNALS

@@ -1,1 +1,1 @@
-"""Notifications to the owner."""
+"""Notifications to the owner. Which results are reported: `storage/notification_rules.py`."""

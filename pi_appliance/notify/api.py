@@ -16,7 +16,7 @@ from pi_appliance.operations import Values
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import iso_time
-from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.notification_rules import Outbox
 from pi_appliance.system import clock, network
 
 

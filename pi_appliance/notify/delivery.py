@@ -1,7 +1,8 @@
 """Delivery of notifications: the daemon starts a process that sends the due messages.
 
 Delivery is at least once, because a message is recorded as sent after sending it. A power cut in
-between causes a duplicate, recognizable by its run id.
+between causes a duplicate, recognizable by its run id. Which results are reported is decided by
+`storage/notification_rules.py`, in the transaction that ends a run.
 """
 
 import asyncio
@@ -31,9 +32,9 @@ from pi_appliance.jobs import pings
 from pi_appliance.notify import messages
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.history import Store, open_history
-from pi_appliance.storage.notification_outbox import MAX_WAIT, SENT_WINDOW, Outbox
+from pi_appliance.storage.notification_rules import MAX_WAIT, SENT_WINDOW, Outbox
 from pi_appliance.storage.run_log import read_log
-from pi_appliance.system import clock, files, network, supervisor
+from pi_appliance.system import clock, files, network, process_tree
 from pi_appliance.system.backoff import retry_delay
 
 
@@ -448,7 +449,7 @@ def main(argv: list[str]) -> None:
     """Send all due messages, unless another process does. Errors go to standard error."""
     parent, config, state = argv
     signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
-    supervisor.die_with_parent(signal.SIGHUP)
+    process_tree.die_with_parent(signal.SIGHUP)
     if os.getppid() != int(parent):  # the parent died before the line above
         sys.exit(1)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")

@@ -14,6 +14,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.posting import line_file, line_states
+from pi_appliance.posting.exactly_once import network_config
 from pi_appliance.posting.forecast import (
     MonthlyForecast,
     MonthSpendJson,
@@ -25,7 +26,6 @@ from pi_appliance.posting.forecast import (
 from pi_appliance.posting.line_states import RefusedLineJson, TextCheckJson, TweetLinesJson
 from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
 from pi_appliance.posting.network_login import NetworkLogin, NetworkTestJson, load_secrets
-from pi_appliance.posting.sender import network_config
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.appliance import Appliance

@@ -146,8 +146,8 @@ def login(name: str, config: Path) -> None:
     """
     from pi_appliance.config.loader import load_config
     from pi_appliance.config.secrets import of_network
+    from pi_appliance.posting.exactly_once import network_config
     from pi_appliance.posting.network_login import log_in
-    from pi_appliance.posting.sender import network_config
 
     loaded = load_config(config)
     part = network_config(loaded, name)

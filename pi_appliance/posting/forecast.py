@@ -12,9 +12,9 @@ from typing import Annotated, TypedDict
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import lines
+from pi_appliance.posting.exactly_once import post_limits
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, mark_used, pick_line
 from pi_appliance.posting.model import PENDING_STATES, Post, PostLimits, PostState
-from pi_appliance.posting.sender import post_limits
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import (
     Draft,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pi_appliance.config.options import Config
 from pi_appliance.posting import lines
+from pi_appliance.posting.exactly_once import post_limits
 from pi_appliance.posting.lines import PostLine, line_fingerprint, normalize_line
 from pi_appliance.posting.model import PostLimits
-from pi_appliance.posting.sender import post_limits
 from pi_appliance.posting.tweet_job import TWEET_KIND, OverlongPolicy, RejectedLine, draft_line, require_tweet_job
 
 SIMILARITY_THRESHOLD = 0.9  # see `similarity`

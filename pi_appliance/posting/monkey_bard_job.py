@@ -12,6 +12,7 @@ from typing import Annotated
 from pi_appliance.config.units import Limits, Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.posting import monkey_bard_state, store
+from pi_appliance.posting.exactly_once import PostingContext, RunPoster
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.monkey_bard_state import (
     Announcement,
@@ -21,7 +22,6 @@ from pi_appliance.posting.monkey_bard_state import (
     RetiredMonkey,
     Target,
 )
-from pi_appliance.posting.sender import PostingContext, RunPoster
 from pi_appliance.storage.model import Result
 from pi_appliance.system.files import display_path
 

@@ -24,8 +24,8 @@ from pi_appliance.config.options import Config
 from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network, redact_errors, secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
+from pi_appliance.posting.exactly_once import connect, network_config, require_installed
 from pi_appliance.posting.model import Prompt
-from pi_appliance.posting.sender import connect, network_config, require_installed
 from pi_appliance.system import clock
 from pi_appliance.system.systemd import Systemd
 

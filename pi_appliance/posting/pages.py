@@ -14,8 +14,8 @@ from starlette.routing import Route
 from pi_appliance.errors import suggest
 from pi_appliance.posting import api, forecast, line_states
 from pi_appliance.posting.cli import line_problems
+from pi_appliance.posting.exactly_once import network_config
 from pi_appliance.posting.model import PostRecord, PostState
-from pi_appliance.posting.sender import network_config
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
 from pi_appliance.scheduling.daemon_interface import Services

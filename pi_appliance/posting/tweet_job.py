@@ -11,9 +11,9 @@ from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import Names, pluralize
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.posting import lines, store
+from pi_appliance.posting.exactly_once import PostingContext, RunPoster
 from pi_appliance.posting.lines import LineOrder, PostLine, is_used, line_fingerprint, pick_line
 from pi_appliance.posting.model import Post, PostLimits
-from pi_appliance.posting.sender import PostingContext, RunPoster
 from pi_appliance.storage.model import Picture, Report, Result
 
 Context = PostingContext

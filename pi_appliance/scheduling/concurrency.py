@@ -25,10 +25,10 @@ from pathlib import Path
 from pi_appliance import plugins
 from pi_appliance.config.options import ConcurrencyPolicy, Config, Job, Priority
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.system import files, supervisor
+from pi_appliance.system import files, process_tree
 
 MAX_QUEUED = 10  # slots of one job that wait
-REPLACE_TIMEOUT = 2 * supervisor.TERM_TIMEOUT  # seconds that a replaced run has to end
+REPLACE_TIMEOUT = 2 * process_tree.TERM_TIMEOUT  # seconds that a replaced run has to end
 PLACE = "PI_APPLIANCE_PLACE"
 """Environment variable of a run: the descriptor of the place that the daemon took for it."""
 _MEMORY_SHARE = 0.25  # of the memory, for runs

@@ -24,7 +24,7 @@ from pi_appliance.storage.database import (
     parse_instant,
 )
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.notification_outbox import queue_notifications
+from pi_appliance.storage.notification_rules import queue_notifications
 from pi_appliance.storage.run_requests import RunRequestStore, consume_request, request_id
 from pi_appliance.system import clock, files
 

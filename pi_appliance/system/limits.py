@@ -20,7 +20,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.system.supervisor import NO_LIMITS
+from pi_appliance.system.process_tree import NO_LIMITS
 
 MAIN = "main"
 _SCOPE = "pi-appliance-{}.scope"

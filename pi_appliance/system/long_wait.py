@@ -14,7 +14,7 @@ import select
 import signal
 import time
 
-from pi_appliance.system import supervisor
+from pi_appliance.system import process_tree
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _CHUNK = 65_536
@@ -41,8 +41,8 @@ def main(argv: list[str]) -> None:
         os.kill(int(child), signal.SIGTERM)  # the runner takes seconds to begin on a slow Pi
         os.kill(os.getpid(), received[0])  # it is blocked, so the runner receives it
     if select.select([ended], [], [], 0)[0]:
-        for each in supervisor.descendants(os.getpid()):  # only a killed supervisor leaves any
-            supervisor.send_signal(each, signal.SIGKILL)
+        for each in process_tree.descendants(os.getpid()):  # only a killed supervisor leaves any
+            process_tree.send_signal(each, signal.SIGKILL)
     for _ in range(_MAX_TRIES):
         with contextlib.suppress(OSError):
             os.execv(command[0], [*command, str(error)])  # noqa: S606 - a list, not a shell command

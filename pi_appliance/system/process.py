@@ -1,7 +1,7 @@
 """Child processes: run one with a deadline, and suspend it.
 
 A child leads its own process group, which is killed when the child ends. A child that calls
-`supervise` (system/supervisor.py) ends only after all of its descendants, so no process escapes.
+`supervise` (system/process_tree.py) ends only after all of its descendants, so no process escapes.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_appliance.system.supervisor import (
+from pi_appliance.system.process_tree import (
     NO_LIMITS,
     TERM_TIMEOUT,
     Process,
@@ -264,7 +264,7 @@ def run_program(  # noqa: PLR0913 - all by name
         os.lseek(stdin, 0, os.SEEK_SET)
         ended = run_child(
             [
-                *(*small_module("supervisor"), str(os.getpid()), str(program.folder)),
+                *(*small_module("process_tree"), str(os.getpid()), str(program.folder)),
                 *("{fd}", str(stdin), plan, *program.argv),
             ],
             stop=stop,

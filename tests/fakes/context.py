@@ -16,8 +16,8 @@ from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.music.alarms.music_job import MusicContext
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
+from pi_appliance.posting.exactly_once import PostingContext
 from pi_appliance.posting.model import Network, PostLimits
-from pi_appliance.posting.sender import PostingContext
 from pi_appliance.posting.store import JobPostStore
 from pi_appliance.puzzles.puzzle_job import PuzzleContext
 from pi_appliance.puzzles.runtime import SearchRuntime

@@ -9,8 +9,8 @@ import pytest
 
 from pi_appliance.storage.run_log import MAX_LOG_BYTES, read_log
 from pi_appliance.system import files
+from pi_appliance.system.process_tree import descendants
 from pi_appliance.system.runtime_socket import NO_HANDOVER
-from pi_appliance.system.supervisor import descendants
 from tests.installation import Installation, is_running, wait_until
 from tests.warm_program import Process
 

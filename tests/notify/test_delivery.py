@@ -12,7 +12,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.notify.delivery import DeliveryBatch, load_notifiers
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.notification_rules import Outbox
 from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import Installation
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.posting.exactly_once import PostSender
 from pi_appliance.posting.model import Post, PostRecord, SentPost
-from pi_appliance.posting.sender import PostSender
 from pi_appliance.posting.store import JobPostStore, PostDatabase
 from pi_appliance.storage.history import Store
 

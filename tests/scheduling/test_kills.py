@@ -82,7 +82,7 @@ class Victims:
 
     def kill(self) -> None:
         """Kill the daemon, a run, its supervisor, its program, or any of a long run, in turn."""
-        kinds = ("daemon", "jobs run", "system.supervisor", "sh -c", "long")
+        kinds = ("daemon", "jobs run", "system.process_tree", "sh -c", "long")
         kind = kinds[sum(self.killed.values()) % 5]
         if kind != "daemon" and (result := self._find(kind)):
             with contextlib.suppress(ProcessLookupError):

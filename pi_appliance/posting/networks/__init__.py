@@ -1,6 +1,6 @@
 """Social networks: the plug-ins are the modules of this package, one for each kind.
 
-Those that start with `_` are helpers. `posting/sender.py` connects a network.
+Those that start with `_` are helpers. `posting/exactly_once.py` connects a network.
 """
 
 import contextlib

@@ -40,7 +40,7 @@ from pi_appliance.system import process
 ready = Path(sys.argv[1])
 hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
 with process.StopSignal().catch_signals() as stop:
-    boot = "from pi_appliance.system.supervisor import main; import sys; main(sys.argv[1:])"
+    boot = "from pi_appliance.system.process_tree import main; import sys; main(sys.argv[1:])"
     guard = [sys.executable, "-c", boot, str(os.getpid()), "/", "{fd}", "0", "{}"]
     quiet = lambda _: None
     process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=quiet, on_line=print, suspend=hold)
@@ -48,7 +48,7 @@ with process.StopSignal().catch_signals() as stop:
 
 
 def guarded(*words: str | Path) -> list[str]:
-    boot = "from pi_appliance.system.supervisor import main; import sys; main(sys.argv[1:])"
+    boot = "from pi_appliance.system.process_tree import main; import sys; main(sys.argv[1:])"
     return [sys.executable, "-c", boot, str(os.getpid()), "/", "{fd}", "0", "{}", *map(str, words)]
 
 
@@ -82,7 +82,7 @@ def state(pid: int) -> str:
 
 
 def test_the_supervisor_of_a_program_imports_little():
-    code = "import sys; sys.path.insert(0, '.'); import pi_appliance.system.supervisor; print(*sys.modules)"
+    code = "import sys; sys.path.insert(0, '.'); import pi_appliance.system.process_tree; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""The outbox of notifications: which results are reported, and the messages that wait to be sent.
+"""Which results are reported, and the outbox with the messages that wait to be sent.
 
 `queue_notifications` decides at the end of a run: the first failure of a job is reported, its
 recovery too, further failures are not. `notify/delivery.py` sends what is here.

@@ -7,7 +7,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting.model import Post, PostState
-from pi_appliance.posting.pending_posts import PendingPostsRunner
+from pi_appliance.posting.pending_posts_runner import PendingPostsRunner
 from pi_appliance.posting.store import JobPostStore
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import RESUME, Trigger

@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.config.options import Event, Message, NotifyTargets
 from pi_appliance.storage.history import Store
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.notification_outbox import Outbox
+from pi_appliance.storage.notification_rules import Outbox
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
