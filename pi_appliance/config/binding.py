@@ -245,7 +245,7 @@ _BASE: ContextVar[Path] = ContextVar("base")  # the directory of relative file n
 
 
 def structure(tree: Tree, path: YamlPath, data: object, cls: type[T], base: Path) -> tuple[T | None, list[Problem]]:
-    """Convert `data`, found at `path` of `tree`, to a `cls`.
+    """Convert `data`, found at `path` of `tree`, to a `cls`, and check its values by `cls.check`.
 
     Args:
         tree: Supplies the line and column of each problem.
@@ -334,9 +334,42 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
             raise ValueError(
                 f"{_format_value(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}"
             )
-        return make()(value, kind)
+        try:
+            section, errors = make()(value, kind), list[Exception]()
+        except ClassValidationError as error:
+            errors = list(error.exceptions)
+            value = _without_wrong_keys(value, error)
+            try:
+                section = make()(value, kind)
+            except ClassValidationError:  # a key without a default is missing or wrong
+                raise error from None
+        errors += [issue for issue in _issues(section) if not errors or (issue.path and issue.path[0] in value)]
+        if errors:
+            raise ClassValidationError(f"the values of {cls.__name__}", errors, cls)
+        return section
 
     return convert
+
+
+class _Issue(Exception):
+    """A value of the right type that `check` of its section refuses."""
+
+    def __init__(self, path: YamlPath, wrong: str, right: str) -> None:
+        super().__init__(wrong)
+        self.path, self.wrong, self.right = path, wrong, right
+
+
+def _issues(section: object) -> list[_Issue]:
+    check = getattr(section, "check", None)
+    return [_Issue(*issue) for issue in check()] if callable(check) else []  # `updates` has a key of this name
+
+
+def _without_wrong_keys(value: Mapping[str, Any], error: ClassValidationError) -> dict[str, Any]:
+    """Return `value` without the keys that `error` is about, so that the others are checked."""
+    with_notes, others = error.group_exceptions()
+    wrong = {_key_of_name(error.cl, note.name) for _, note in with_notes}
+    wrong.update(key for each in others if isinstance(each, ForbiddenExtraKeysError) for key in each.extra_fields)
+    return {key: each for key, each in value.items() if key not in wrong}
 
 
 def _has_default(each: Any) -> bool:
@@ -425,6 +458,8 @@ def _problems(tree: Tree, path: YamlPath, error: BaseException, cls: Any) -> lis
             tree.problem((*path, key), f"unknown key {key!r}", suggest(key, known), at_key=True)
             for key in sorted(error.extra_fields, key=str)
         ]
+    if isinstance(error, _Issue):
+        return [tree.problem((*path, *error.path), error.wrong, error.right)]
     if isinstance(error, KeyError):  # a field without a default that was not given: path ends in its key
         return [tree.problem(path[:-1], f"{str(path[-1])!r} is missing", f"add {path[-1]}: {_example(cls)}")]
     if isinstance(error, schedule.ScheduleError):

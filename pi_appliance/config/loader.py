@@ -39,8 +39,6 @@ def load_config(path: Path, text: str | None = None) -> Config:
     parts, more = _plugin_options(tree, tree.data, path.parent)
     problems += more
     problems += _job_problems(tree, tree.data)
-    problems += [tree.problem(*issue) for issue in (config.check() if config else ())]
-    problems += _section_problems(tree, (), tree.data, config or _valid_sections(tree, tree.data, path.parent))
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {
@@ -93,21 +91,6 @@ def _zone_of(file: str) -> str:
     return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
-def _section_problems(tree: Tree, path: binding.YamlPath, data: Mapping[str, Any], part: object) -> Iterator[Problem]:
-    """Yield the problems of the values in each section of `part` that stands in `data`."""
-    for key in data:
-        check = getattr(getattr(part, key.replace("-", "_"), None), "check", None)
-        for where, wrong, right in check() if callable(check) else ():  # `updates` has a key of this name
-            yield tree.problem((*path, key, *where), wrong, right)
-
-
-def _valid_sections(tree: Tree, data: Mapping[str, Any], base: Path) -> Config | None:
-    """Return the sections that can be converted, so that their values are checked, too."""
-    folder = {"state-dir": "."}
-    good = {key: value for key, value in data.items() if structure(tree, (), folder | {key: value}, Config, base)[0]}
-    return structure(tree, (), folder | good, Config, base)[0]
-
-
 def _plugin_options(
     tree: Tree, data: Mapping[str, Any], base: Path
 ) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
@@ -125,11 +108,8 @@ def _plugin_options(
             right = suggest(kind, plugins.names(family))
             problems.append(tree.problem((*path, "kind"), f"no {word} is called {kind!r}", right))
             continue
-        place = (*path, "with") if "with" in entry else path
         part_options, more = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
         problems += more
-        if part_options is not None and hasattr(part_options, "check"):
-            problems += [tree.problem((*place, *where), wrong, right) for where, wrong, right in part_options.check()]
         options["player" if not name else family, name] = part_options
     return options, problems
 
@@ -157,13 +137,14 @@ def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
                 yield from _schedule_problems(tree, (family, name), entry)
 
 
+_SCHEDULE_KEYS = ("schedule", "chance", "started-by", "catch-up", "depends-on")
+
+
 def _schedule_problems(tree: Tree, path: binding.YamlPath, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    job, problems = structure(tree, path, entry, Job, Path())
-    if problems or job is None:
+    part = {"kind": ""} | {key: value for key, value in entry.items() if key in _SCHEDULE_KEYS}
+    job, _ = structure(tree, path, part, Job, Path())
+    if job is None:
         return  # reported already
-    for where, wrong, right in job.check():
-        yield tree.problem((*path, *where), wrong, right)
-    yield from _section_problems(tree, path, entry, job)
     if job.schedule is None and (job.chance is not None or "started-by" in entry):
         key = "chance" if job.chance is not None else "started-by"
         yield tree.problem((*path, key), f"{key!r} needs a schedule", "add schedule: …", at_key=True)
@@ -361,8 +342,6 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
     }
     tree, kind = _OptionTree(job.name), plugins.load("jobs", job.kind)
     new_options, problems = structure(tree, (), merged, kind.Options, config.path.parent)
-    if new_options is not None and hasattr(new_options, "check"):
-        problems = [tree.problem(where, wrong, right) for where, wrong, right in new_options.check()]
     if problems:
         raise InvalidOption(
             f"{job.name} cannot run with these options: " + "; also ".join(_problem_text(each) for each in problems)

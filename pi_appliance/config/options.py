@@ -99,6 +99,11 @@ class Retry:
     delay: Annotated[timedelta, "before the first retry; doubled each time"] = timedelta(seconds=30)
     max_delay: Annotated[timedelta, "the longest delay between two attempts"] = timedelta(minutes=30)
 
+    def check(self) -> Issues:
+        """Return the problems of the values."""
+        wrong = f"{self.max_retries} is not a number of retries"
+        return [] if self.max_retries >= 0 else [(("max-retries",), wrong, "write 0 or more")]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notify:
@@ -165,9 +170,6 @@ class Job:
         problems: Issues = []
         if self.timeout < timedelta(seconds=1):
             problems.append((("timeout",), "a run needs some time", "write 1s or more"))
-        if self.retry.max_retries < 0:
-            wrong = f"{self.retry.max_retries} is not a number of retries"
-            problems.append((("retry", "max-retries"), wrong, "write 0 or more"))
         if not 0 <= self.nice <= 19:
             problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to let others go first"))
         return problems
@@ -275,8 +277,6 @@ class VolumePolicy:
             if not problems and self.start > self.maximum:
                 right = f"write {self.maximum} or less"
                 problems.append((("start",), f"{self.start} is more than `maximum`, {self.maximum}", right))
-        for number, hours in enumerate(self.quiet):
-            problems += [(("quiet", number, *where), wrong, right) for where, wrong, right in hours.check()]
         return problems
 
 

@@ -105,7 +105,7 @@ def _part(tree: Tree, name: str, entry: object, base: Path) -> PluginConfig | No
     except UnknownName:
         return None
     options, _ = structure(tree, (*place, "with"), part.options, module.Options, base)
-    return None if options is None or options.check() else replace(part, options=options)
+    return None if options is None else replace(part, options=options)
 
 
 def _zone(name: str | None) -> ZoneInfo:

@@ -120,6 +120,51 @@ def test_a_wrong_section_hides_no_wrong_value_in_another(tmp_path, capsys):
     ]
 
 
+def test_a_value_of_a_wrong_type_hides_no_wrong_value_beside_it(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(
+        "state-dir: state\n"
+        "stations: 5\n"
+        "max-concurrent-runs: 0\n"
+        "web: {host: 5, port: 70000}\n"
+        'volume: {maximum: 101, quiet: [{from: "22:00", to: "07:00", maximum: 102}, {from: 5}]}\n'
+        "jobs:\n"
+        "  one:\n"
+        "    kind: command\n"
+        "    nice: 20\n"
+        "    timeout: soon\n"
+        "    chance: 1/4\n"
+        "    retry: {max-retries: -1, delay: soon}\n"
+        "    triggers: {button: {pin: 44, hold: long}}\n"
+        "    with: {run: [], environment: 3}\n"
+        "  two: {kind: music, with: {action: alarm, play: 5, volume: 103}}\n",
+        "utf-8",
+    )
+    _, _, err = checked(path, capsys)
+    assert [line.partition("appliance.yaml:")[2].partition(";")[0] for line in err.splitlines()] == [
+        "2:11: 5 is not a file name",
+        "3:22: 0 would never start a job",
+        "4:13: 5 is not a text",
+        "4:22: 70000 is not a valid port",
+        "5:19: 101 is not a valid volume",
+        "5:70: 102 is not a valid volume",
+        "5:76: 'maximum' is missing",
+        "5:76: 'to' is missing",
+        '5:83: 5 is not a time of day such as "22:00"',
+        "9:11: 20 is not from 0 to 19",
+        "10:14: write a duration such as 90s, 15m, 1h30m or 2d",
+        "11:5: 'chance' needs a schedule",
+        "12:26: -1 is not a number of retries",
+        "12:37: write a duration such as 90s, 15m, 1h30m or 2d",
+        "13:30: 44 is not a GPIO pin",
+        "13:40: write a duration such as 90s, 15m, 1h30m or 2d",
+        "14:17: no program is named",
+        "14:34: 3 is not a section",
+        "15:50: 5 is not a name or a list of names",
+        "15:61: 103 is not a valid volume",
+    ]
+
+
 def test_a_number_in_quotes_is_no_number(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text('state-dir: state\nweb: {port: "8080"}\njobs: {}\n', "utf-8")
