@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 
 import click
 
+from pi_appliance import __version__
 from pi_appliance.config import find_config, nearby_config
 from pi_appliance.errors import ApplianceError, ConfigNotFound, InvalidOption, Refused, Unavailable, Uncertain
 from pi_appliance.operations import (
@@ -31,6 +32,7 @@ from pi_appliance.system import runtime_socket
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, JOIN_GROUP, socket_name
 
 START_HINT = "start it with `sudo systemctl start pi-appliance`, or `pi-appliance up` for a daemon of your own"
+_ASKED = ContextVar[str]("_ASKED", default="")  # the name of the socket of the daemon that was asked last
 
 
 def connect(config: str | None = None) -> socket.socket | None:
@@ -54,6 +56,7 @@ def call_daemon(connection: socket.socket, operation: Operation, values: Mapping
         ApplianceError: The daemon refused, or the connection broke. The type determines the exit
             status.
     """
+    _ASKED.set(Path(connection.getpeername()).name)
     in_path = operation.path_arguments
     path = PATH_ARGUMENT.sub(lambda match: quote(str(values[match[1]]), safe=""), operation.path)
     arguments = {name: value for name, value in values.items() if name not in in_path and value is not None}
@@ -105,7 +108,10 @@ def run_operation(operation: Operation, values: Values, config: str | None) -> o
 
 def daemon_status() -> Mapping[str, object] | None:
     """Return the status of the daemon that was started first, or None. Raises Refused."""
-    connection = connect()
+    return _read_status(connect())
+
+
+def _read_status(connection: socket.socket | None) -> Mapping[str, object] | None:
     if connection is None:
         return None
     status = next(each for each in operations_in(DAEMON_MODULE) if each.command == "status")
@@ -114,6 +120,20 @@ def daemon_status() -> Mapping[str, object] | None:
     except ApplianceError:
         return None
     return result if isinstance(result, dict) else None
+
+
+def find_version_conflict() -> Refused | None:
+    """Return an error if the daemon that this command asked last is of another version.
+
+    Its answers may then lack what this program expects.
+    """
+    status = _read_status(runtime_socket.connect(_ASKED.get())) if _ASKED.get() else None
+    if status is None or status["version"] == __version__:
+        return None
+    return Refused(
+        f"the running appliance is version {status['version']}, and this program {__version__}; restart it with "
+        "`sudo systemctl restart pi-appliance`, or by Ctrl-C and `pi-appliance up`"
+    )
 
 
 def select_config(path: str | None) -> str | None:

@@ -130,11 +130,18 @@ def _write_advice(error: OSError) -> str:
 
 def _report_error(error: Exception) -> int:
     """Print an expected error, and return the exit status. Raises any other."""
-    from pi_appliance.cli.client import visible
+    from pi_appliance.cli.client import find_version_conflict, visible
     from pi_appliance.errors import ApplianceError, ConfigError
 
+    if isinstance(error, (ImportError, SyntaxError)):
+        error = ApplianceError(
+            f"a module cannot be loaded: {error}; this installation is damaged or incomplete: install it again"
+        )
     if not isinstance(error, ApplianceError):
-        raise error
+        conflict = find_version_conflict()
+        if conflict is None:
+            raise error
+        error = conflict
     # file:line:column first, so that an editor can jump there
     has_places = isinstance(error, ConfigError) and error.problems
     click.echo(visible(str(error) if has_places else f"pi-appliance: {error}"), err=True)

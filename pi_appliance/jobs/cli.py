@@ -144,9 +144,14 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
         or_last_good = not is_manual or is_child is not None  # a person rather corrects the file
         # Nobody watches it, so that it may execute another program while it waits.
         become_small = long_run.become_small if or_last_good and not as_json else None
-        ended = _run_here(
-            config, values, Trigger(trigger), listener, report, or_last_good=or_last_good, become_small=become_small
-        )
+        try:
+            ended = _run_here(
+                config, values, Trigger(trigger), listener, report, or_last_good=or_last_good, become_small=become_small
+            )
+        except runner.UnknownRequest as error:
+            if is_child:  # replaced or cancelled while this process started, which is no problem
+                raise SystemExit(error.exit_status) from None
+            raise
     if status := exit_status(ended):
         raise SystemExit(status)
 

@@ -184,12 +184,16 @@ def _require_resumable(job: Job) -> None:
         raise Refused(f"a job of kind {job.kind} cannot be resumed")
 
 
+class UnknownRequest(UnknownName):
+    """The request was withdrawn, or another run has consumed it."""
+
+
 def _find_request(appliance: Appliance, name: str, due: str | None) -> RunRequest:
-    """Return the request that `due` names. Raises UnknownName if it was consumed already."""
+    """Return the request that `due` names. Raises UnknownRequest."""
     requests, number = appliance.store.requests, request_id(due) or 0
     request = requests.find(number)
     if request is None or request.job != name:
-        raise UnknownName(f"request of {name}", str(number), [str(each.id) for each in requests.pending(name)])
+        raise UnknownRequest(f"request of {name}", str(number), [str(each.id) for each in requests.pending(name)])
     return request
 
 

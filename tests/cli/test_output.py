@@ -11,7 +11,7 @@ import pytest
 
 from pi_appliance.cli.program import COMMANDS
 from pi_appliance.operations import DAEMON_MODULE, operations_in
-from tests.installation import Installation, wait_until
+from tests.installation import ROOT, Installation, wait_until
 
 
 def shell(
@@ -84,3 +84,25 @@ def test_ctrl_c_is_reported_in_one_line_at_any_time(installation):
 def test_the_list_of_commands_agrees_with_the_operations():
     operations = {each.command: each.summary for each in operations_in(DAEMON_MODULE) if each.command}
     assert operations.items() <= {name: summary for name, (_, summary) in COMMANDS.items()}.items()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("class Options:\n    def che", "expected '(' (cut_off.py, line 2)"),
+        ("import a_library_that_is_gone", "No module named 'a_library_that_is_gone'"),
+    ],
+)
+def test_a_damaged_module_is_reported_in_one_line(installation, tmp_path, content, reason):
+    folder = tmp_path / "plugins"
+    (folder / "cut_off-1.0.dist-info").mkdir(parents=True)
+    (folder / "cut_off-1.0.dist-info" / "METADATA").write_text("Name: cut-off\nVersion: 1.0\n", "utf-8")
+    entry = "[pi_appliance.plugins]\njobs.cut-off = cut_off\n"
+    (folder / "cut_off-1.0.dist-info" / "entry_points.txt").write_text(entry, "utf-8")
+    (folder / "cut_off.py").write_text(content, "utf-8")
+    installation.extra_environment["PYTHONPATH"] = f"{folder}:{ROOT}"
+    installation.write("one: {kind: cut-off}")
+    done = installation.run("jobs", "run", "one")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"pi-appliance: a module cannot be loaded: {reason}; this installation is damaged")
+    assert done.stderr.count("\n") == 1

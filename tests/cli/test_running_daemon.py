@@ -8,7 +8,10 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import UnixStreamServer
+from threading import Thread
 
 import pytest
 
@@ -106,6 +109,54 @@ def test_another_config_addresses_another_appliance(appliance: Installation, tmp
     other.write("")
     other.extra_environment = appliance.extra_environment
     assert other.run("status").returncode == 75
+
+
+class _OtherVersion(BaseHTTPRequestHandler):
+    """A daemon of another version, whose answers have no key but the version."""
+
+    def do_GET(self) -> None:
+        content = json.dumps({"version": "0.0.9"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing. The client has no address to print."""
+
+
+@pytest.fixture
+def other_version(installation: Installation, short_dir: Path) -> Iterator[Installation]:
+    """Run a daemon of another version in place of one of this version."""
+    installation.write(
+        "tweets: {kind: tweet, with: {lines: tweets.txt, network: preview}}", "networks: {preview: {kind: preview}}"
+    )
+    installation.extra_environment["XDG_RUNTIME_DIR"] = str(short_dir)
+    folder = short_dir / "pi-appliance"
+    folder.mkdir()
+    with UnixStreamServer(str(folder / runtime_socket.socket_name(str(installation.config))), _OtherVersion) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield installation
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "words", ["tweets add hello", "music play-station fip", "jobs run tweets", "jobs cancel tweets"]
+)
+def test_an_answer_of_another_version_without_an_expected_key_is_explained(
+    other_version: Installation, words: str
+) -> None:
+    done = other_version.run(*words.split())
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "pi-appliance: the running appliance is version 0.0.9, and this program 0.1.0; restart it"
+    )
+    assert done.stderr.count("\n") == 1
 
 
 def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: Installation) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock, files
+from pi_appliance.system.runtime_socket import NO_HANDOVER
 from tests.installation import ROOT, Installation, is_running, wait_until
 from tests.test_daemon import Up, up
 
@@ -171,6 +172,14 @@ def test_invalid_options_of_a_request_are_reported_in_one_line(home):
     assert len(done.stderr.splitlines()) == 1
     gone = home.run("jobs", "run", "one", "--slot", f"request:{number}")
     assert (gone.returncode, gone.stderr) == (2, "pi-appliance: no request of one is called '1'; there are none yet\n")
+
+
+def test_a_run_that_the_daemon_starts_for_a_withdrawn_request_prints_nothing(home):
+    number = request_run(home, {})
+    with open_state(home) as appliance:
+        assert appliance.store.requests.remove(number)
+    started = home.run("jobs", "run", "one", "--slot", f"request:{number}", environment={NO_HANDOVER: "1"})
+    assert (started.returncode, started.stderr) == (2, "")
 
 
 def test_the_session_of_a_removed_job_is_dropped(home):
