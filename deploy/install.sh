@@ -59,7 +59,7 @@ build_release() {
         copy_sources "$what"
         [ ! -d "$root$home/kernels" ] || cp -r "$root$home/kernels/." "$what/pi_appliance/puzzles/"
     }
-    "$python" -m venv "$folder"
+    make_environment "$folder" || die "$python cannot make an environment in $folder; see above"
     [ -n "$root" ] || export PI_APPLIANCE_KERNELS=later
     for member in "$root$home"/current/lib/python3*/site-packages/distributed; do
         [ ! -d "$member" ] || extras="${extras%]},cluster]" # the owner added it to the release before

@@ -116,9 +116,11 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 QUICK_PYTHON = f"""
 case "$1 $2" in
     "-m venv")
-        mkdir -p "$3/bin"
-        cp "$0" "$3/bin/python"
-        echo "#!$3/bin/python" >"$3/bin/pi-appliance" ;;
+        for folder in "$@"; do :; done # the last word
+        mkdir -p "$folder/bin"
+        cp "$0" "$folder/bin/python"
+        echo "#!$folder/bin/python" >"$folder/bin/pi-appliance" ;;
+    "- ") ;; # pip is not needed
     "-m pip") [ -z "${{OFFLINE:-}}" ] ;;
     *) exec "{sys.executable}" "$@" ;;
 esac"""

@@ -40,12 +40,13 @@ _NETWORK = "198.51.100"  # reserved for documentation
 PYTHON = f"""#!/bin/sh
 case "$1 $2" in
     "-m venv")
-        mkdir -p "$3/bin"
-        cp "$0" "$3/bin/python"
+        for folder in "$@"; do :; done # the last word
+        mkdir -p "$folder/bin"
+        cp "$0" "$folder/bin/python"
         program='#!/bin/sh\\nPYTHONPATH="%s" exec {sys.executable} -m pi_appliance "$@"\\n'
-        printf "$program" "${{3%/*}}" >"$3/bin/pi-appliance"
-        chmod 755 "$3/bin/pi-appliance" ;;
-    "-m pip") ;;
+        printf "$program" "${{folder%/*}}" >"$folder/bin/pi-appliance"
+        chmod 755 "$folder/bin/pi-appliance" ;;
+    "- " | "-m pip") ;;
     *) exec {sys.executable} "$@" ;;
 esac
 """
