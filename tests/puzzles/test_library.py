@@ -18,21 +18,23 @@ ROOT = Path(__file__).parents[2]
 NAMES = [name.replace("-", "_") for name in plugins.names("puzzles")]
 DRAWING = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79"
 PROGRAM = f'''\
+from typing import assert_type  # unlike an annotation, it takes no Any
+
 from pi_appliance.puzzles import Answer, GeneratedBoard, SolveMode
 from pi_appliance.puzzles import {", ".join(NAMES)}
 
-grid: Answer[sudoku.Solution] = sudoku.solve("{DRAWING}")
-digits: str = next(grid.solutions).digits
-fleet: Answer[battleship.Solution] = battleship.solve(battleship.BOARDS["midgame"], SolveMode.FIRST)
-paper: Answer[bimaru.Solution] = bimaru.solve(bimaru.BOARDS["magazine"])
-game: Answer[connect_four.Solution] = connect_four.solve(connect_four.BOARDS["squeeze"])
-order: Answer[panguru.Solution] = panguru.solve(panguru.BOARDS["original"])
-jumps: Answer[peg_solitaire.Solution] = peg_solitaire.solve(peg_solitaire.BOARDS["cross"], SolveMode.COUNT)
-turns: Answer[rubiks_cube.Solution] = rubiks_cube.solve(rubiks_cube.BOARDS["checkers"])
-captures: Answer[solitaire_chess.Solution] = solitaire_chess.solve(solitaire_chess.BOARDS["first-steps"])
-ships: tuple[battleship.Ship, ...] = next(fleet.solutions)
-new: GeneratedBoard[sudoku.Board] = sudoku.generate(7)
-hints: list[str] = [
+grid = assert_type(sudoku.solve("{DRAWING}"), Answer[sudoku.Solution])
+digits = assert_type(next(grid.solutions).digits, str)
+fleet = assert_type(battleship.solve(battleship.BOARDS["midgame"], SolveMode.FIRST), Answer[battleship.Solution])
+paper = assert_type(bimaru.solve(bimaru.BOARDS["magazine"]), Answer[bimaru.Solution])
+game = assert_type(connect_four.solve(connect_four.BOARDS["squeeze"]), Answer[connect_four.Solution])
+order = assert_type(panguru.solve(panguru.BOARDS["original"]), Answer[panguru.Solution])
+jumps = assert_type(peg_solitaire.solve(peg_solitaire.BOARDS["cross"], SolveMode.COUNT), Answer[peg_solitaire.Solution])
+turns = assert_type(rubiks_cube.solve(rubiks_cube.BOARDS["checkers"]), Answer[rubiks_cube.Solution])
+captures = assert_type(solitaire_chess.solve(solitaire_chess.BOARDS["first-steps"]), Answer[solitaire_chess.Solution])
+ships = assert_type(next(fleet.solutions), tuple[battleship.Ship, ...])
+new = assert_type(sudoku.generate(7), GeneratedBoard[sudoku.Board])
+hints = [
     sudoku.hint("{DRAWING}"),
     panguru.hint(panguru.BOARDS["original"]),
     connect_four.hint(connect_four.BOARDS["squeeze"]),
@@ -42,7 +44,8 @@ hints: list[str] = [
     rubiks_cube.hint(rubiks_cube.BOARDS["checkers"]),
     solitaire_chess.hint(solitaire_chess.BOARDS["first-steps"]),
 ]
-valid: bool = bool(sudoku.check(sudoku.parse("{DRAWING}"), sudoku.Solution(1, digits)))
+assert_type(hints, list[str])
+valid = bool(sudoku.check(sudoku.parse("{DRAWING}"), sudoku.Solution(1, digits)))
 assert valid and jumps.count == 4 and order.count == 12 and len(ships) == 5 and all(hints), hints
 assert bimaru.is_unique(bimaru.BOARDS["magazine"]) and next(paper.solutions)
 assert next(game.solutions)
