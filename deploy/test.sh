@@ -64,6 +64,8 @@ finish_types() {
 run_tests() {
     "$bin/python" -m pytest --hypothesis-profile "$profile" -m "$selection" "$@"
 }
+# In a new clone one process compiles the modules, or all workers would do so at the same time.
+[ -d tests/__pycache__ ] || run_tests --collect-only --quiet >/dev/null || true
 status=0
 run_tests --numprocesses $workers "$@" || status=$?
 # A time limit of a test can be too short while other tests keep the machine busy, so those that failed run again, alone.

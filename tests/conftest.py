@@ -36,7 +36,17 @@ os.environ["XDG_RUNTIME_DIR"] = _RUNTIME_DIR.name
 use_for_all_processes()
 
 # Files and folders with the longest tests, which begin first.
-LONG = {"test_year.py", "test_exactly_once.py", "test_kills.py", "test_hub_kills.py", "test_night.py", "web"}
+LONG = {
+    "test_daemon.py",
+    "test_exactly_once.py",
+    "test_hub_kills.py",
+    "test_kills.py",
+    "test_night.py",
+    "test_process_tree.py",
+    "test_tweet_job.py",
+    "test_year.py",
+    "web",
+}
 # Files about what must never happen, such as a double post: a failure counts even if the test then passes alone.
 INVARIANTS = {
     "test_damage_recovery.py",
@@ -45,12 +55,12 @@ INVARIANTS = {
     "test_hub_kills.py",
     "test_kills.py",
 }
-# Files whose tests one worker runs, because they ...
+# Tests that one worker runs, because they ...
 TOGETHER = {
     # change the crontab, the users or the mounts of the machine, or emulate one,
     "the machine": re.compile(r"/(usb/|vm/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))"),
     # build tables for seconds,
-    "the cube": re.compile(r"/rubiks_cube/"),
+    "the cube": re.compile(r"/rubiks_cube/|\[rubiks"),
     # copy Python for another user, who may not enter ours.
     "another user": re.compile(r"/test_(cli_networks|doctor|full_disk)\.py"),
 }
@@ -80,7 +90,7 @@ class Sharing(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         for scope, pattern in TOGETHER.items():
-            if pattern.search(file):
+            if pattern.search(nodeid):
                 return scope
         is_long = file.rpartition("/")[2] in LONG
         return file if (self.has_many_files and not is_long) or SHARED.search(file) else nodeid
@@ -158,8 +168,10 @@ def _restore_logging() -> Iterator[None]:
     loggers, disabled = logging.root.manager.loggerDict, logging.root.manager.disable
     before = {name: (each.level, each.propagate) for name, each in loggers.items() if isinstance(each, logging.Logger)}
     yield
-    logging.disable(disabled)
+    if logging.root.manager.disable != disabled:
+        logging.disable(disabled)
     for name, logger in loggers.items():
         if isinstance(logger, logging.Logger):
             level, logger.propagate = before.get(name, (logging.NOTSET, True))
-            logger.setLevel(level)
+            if logger.level != level:  # to set it takes a millisecond, as the caches of all loggers are cleared
+                logger.setLevel(level)

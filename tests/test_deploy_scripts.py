@@ -256,6 +256,7 @@ def test_releases_are_those_of_the_clone_unless_the_owner_wrote_others(
     assert source.read_text() == "address=https://releases.example.org/ours\n"
 
 
+@pytest.mark.slow
 def test_an_environment_has_pip(clone: Path, tmp_path: Path) -> None:
     made = tmp_path / "it's mine"
     script = 'clone=$1 python=$2; . "$1/deploy/lib.sh"; make_environment "$3"'
@@ -268,6 +269,7 @@ def test_an_environment_has_pip(clone: Path, tmp_path: Path) -> None:
 WHEEL = f"pi_appliance-0.1.0-cp3{sys.version_info.minor}-cp3{sys.version_info.minor}-linux_{{}}.whl"
 
 
+@pytest.mark.slow
 def test_a_wheel_of_the_same_sources_is_installed_and_no_other(clone: Path, tmp_path: Path) -> None:
     here, log = tmp_path / "clone", tmp_path / "pip.log"
     shutil.copytree(clone, here, symlinks=True)

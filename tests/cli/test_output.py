@@ -36,6 +36,7 @@ def named(installation: Installation) -> Installation:
     return installation
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("words", ["jobs list", "jobs history", "jobs log 1"])
 def test_a_full_disk_is_reported_in_one_line(named, words):
     done = shell(named, words, "> /dev/full")

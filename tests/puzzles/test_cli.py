@@ -134,6 +134,7 @@ def test_a_wrong_solution_has_status_1_and_a_damaged_listing_status_2(tmp_path: 
     assert refused("check", "peg-solitaire", file).exit_status == 1
 
 
+@pytest.mark.slow
 def test_thousands_of_solutions_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     puzzle(

@@ -64,6 +64,7 @@ def test_every_puzzle_foretells_its_known_boards(name: str) -> None:
         assert puzzle.foretell(None, SolveMode.FIRST, SearchRuntime()).tables
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("puzzle", "board", "mode"),
     [

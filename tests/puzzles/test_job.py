@@ -389,6 +389,7 @@ def test_a_checkpoint_that_cannot_be_saved_is_reported_with_partial_results(tmp_
     assert (cross["count"], cut["answered"]) == (4, False)
 
 
+@pytest.mark.slow
 def test_tables_that_cannot_be_saved_are_used(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", boards=[Path("scrambled")], rules={"seconds": "0"})
     assert run(job, unkept(tmp_path)).details["solved"] == 1

@@ -116,6 +116,7 @@ def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tr
     assert [name.partition("_")[0] for name in made_in(tmp_path / "made")] == ["kernel"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("environment", "is_installed"),
     [({}, True), ({"PI_APPLIANCE_KERNELS": "later"}, False), ({"PI_APPLIANCE_PLAIN": "1"}, False)],

@@ -59,6 +59,7 @@ def count(image: Image.Image, colour: tuple[int, int, int]) -> int:
     return sum(number for number, result in image.getcolors(maxcolors=1 << 24) or [] if result == colour)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("puzzle", "board"), SOLVED.items())
 def test_it_is_as_large_as_networks_show_and_small_enough_for_all_of_them(
     tmp_path: Path, puzzle: str, board: str

@@ -116,7 +116,7 @@ def test_a_daemon_that_ignores_signals_is_killed(tmp_path):
 
 
 def test_the_deadline_also_ends_processes_outside_the_group(tmp_path):
-    ended, _ = watched(guarded("sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; sleep 60' & sleep 60"), 0.5)
+    ended, _ = watched(guarded("sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; sleep 60' & sleep 60"), 2)
     assert ended.timed_out
     assert not is_running(number_in(tmp_path / "pid"))
 

@@ -61,6 +61,7 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return document(tmp_path_factory.mktemp("rows"))[1]
 
 
+@pytest.mark.slow
 def test_the_document_is_valid(api_document: Any) -> None:
     from openapi_spec_validator import OpenAPIV31SpecValidator  # noqa: PLC0415 - half a second, for this test alone
 

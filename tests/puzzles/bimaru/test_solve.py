@@ -50,6 +50,7 @@ def test_the_solutions_are_those_of_brute_force(seed: int) -> None:
     assert seen == {0, 1, 2}
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("width", "height", "fleet"), brute_force.SMALL_GRIDS)
 def test_all_fleets_of_an_open_grid_are_counted(width: int, height: int, fleet: tuple[int, ...]) -> None:
     text = brute_force.draw(["?" * width] * height, [None] * height, [None] * width, fleet)

@@ -180,6 +180,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", GRAPHS)
 def test_solvability_on_larger_graphs(name: str) -> None:
     """Eight of ten places are connected; the other two keep their pebbles."""

@@ -141,6 +141,7 @@ def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int)
         assert ways == sum(whole.ends.get((hole,), 0) for hole in holes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [
@@ -179,6 +180,7 @@ def test_all_kinds_of_counts_agree_on_random_boards(rows: list[str], triangular:
     assert answer(board).count == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arrow", pytest.param("full", marks=pytest.mark.slow)])
 def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
     """Check along random games, forward from the start and backward from the end."""

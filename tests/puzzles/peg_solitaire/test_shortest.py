@@ -21,6 +21,7 @@ LONG = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("name", "anywhere", "centre"),
     [("cross", 4, 5), ("plus", 5, 6), ("fireplace", 7, 8), ("pyramid", 7, 8), ("arrow", 8, 9)],

@@ -144,6 +144,7 @@ def test_a_square_of_36_holes_is_solved_wherever_its_empty_hole_is(rows: str) ->
     assert check(board, next(answer(board, SolveMode.FIRST).solutions))
 
 
+@pytest.mark.slow
 def test_a_large_cross_is_solved_by_beam_search() -> None:
     arm, middle = "   XXX\n" * 3, "XXXXXXXXX\n"
     board = parse(arm + middle + "XXXXOXXXX\n" + middle + arm, "cross of 45")
@@ -152,6 +153,7 @@ def test_a_large_cross_is_solved_by_beam_search() -> None:
     assert all(check(board, line) for line in lines)
 
 
+@pytest.mark.slow
 def test_a_large_unsolvable_board_is_proven_by_exhaustion() -> None:
     notes: list[str] = []
     result = solve(parse(PAIRS, "pairs"), SolveMode.FIRST, Listening(notes.append))

@@ -116,6 +116,7 @@ def test_a_large_table_of_another_size_is_ignored() -> None:
     assert not t.load_tables(other).is_large
 
 
+@pytest.mark.slow
 @LONG
 def test_an_interrupted_large_table_continues() -> None:
     runtime, built = SearchRuntime(), cubes.runtime()
@@ -221,6 +222,7 @@ def test_plain_and_compiled_kernels_search_the_same_positions(plain_and_compiled
         assert list(search_phases(plain, view)) == list(search_phases(compiled, view))
 
 
+@pytest.mark.slow
 def test_plain_and_compiled_kernels_fill_the_same_tables(plain_and_compiled) -> None:
     plain, compiled = plain_and_compiled("rubiks_cube/kernel")
     came = [fill_tables(way) for way in (plain, compiled)]

@@ -296,7 +296,7 @@ def test_suspended_time_does_not_count(tmp_path):
         wait_until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")
         time.sleep(1.5)
         os.kill(process.pid, signal.SIGCONT)
-        assert first - float(process.communicate(timeout=10)[0]) < 2
+        assert first - float(process.communicate(timeout=10)[0]) < 2.9  # of three
 
 
 @pytest.mark.parametrize("cores", [1, 3])

@@ -141,6 +141,7 @@ def answer_alone(search: Search) -> tuple[object, SearchRuntime]:
     return search(runtime), runtime
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("executor", "search"), WAYS, indirect=["executor"])
 def test_each_search_gives_the_same_answer_by_any_executor(executor: Executor, search: Search, tmp_path: Path) -> None:
     right, alone = answer_alone(search)
