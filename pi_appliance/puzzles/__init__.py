@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from types import ModuleType
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from pi_appliance.errors import ConfigError, InvalidOption, Refused, UnknownName
 from pi_appliance.puzzles import kernels
@@ -248,32 +249,25 @@ def kernel_mode(kernel: ModuleType) -> str:
     return "plain" if (kernel.__file__ or "").endswith(".py") else "compiled"
 
 
-def load_board(
-    board: Board | str,
-    kind: type[Board],
-    parse: Callable[[str, str], Board],
-    known: Mapping[str, str],
-    file: str = "board",
-) -> Board:
-    """Return the board itself, or that of a drawing or of a name of `known`. Raises ConfigError.
+def load_board(board: Board | str, kind: type[Board], file: str = "board") -> Board:
+    """Return the board itself, or that of a drawing or of a name in BOARDS. Raises ConfigError.
 
-    Raises TypeError for anything else.
+    The package of `kind` has `parse` and `BOARDS`. Raises TypeError for anything else.
     """
-    if isinstance(board, str):
-        return parse(known.get(board, board), file)
-    if not isinstance(board, kind):
+    if isinstance(board, kind):
+        return board
+    if not isinstance(board, str):
         message = f"a board is a drawing, a name in BOARDS, or the result of parse, not {type(board).__name__}"
         raise TypeError(message)
-    return board
+    puzzle = cast(Puzzle, import_module(kind.__module__.rpartition(".")[0]))
+    return cast(Board, puzzle.parse(puzzle.BOARDS.get(board, board), file))
 
 
-def load_boards(
-    boards: Iterable[Board | str], kind: type[Board], parse: Callable[[str, str], Board], known: Mapping[str, str]
-) -> list[Board]:
+def load_boards(boards: Iterable[Board | str], kind: type[Board]) -> list[Board]:
     """Return many boards as `load_board` does. Problems name the board, such as "boards[2]:1:8"."""
     if isinstance(boards, str):
         raise TypeError("this is one board, and many are expected: write a list, such as [text]")
-    return [load_board(board, kind, parse, known, f"boards[{number}]") for number, board in enumerate(boards)]
+    return [load_board(board, kind, f"boards[{number}]") for number, board in enumerate(boards)]
 
 
 def check_mode(puzzle: str, supported: Sequence[SolveMode], mode: SolveMode) -> SolveMode:

@@ -5,6 +5,8 @@ import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,12 @@ hints = [
     solitaire_chess.hint(solitaire_chess.BOARDS["first-steps"]),
 ]
 assert_type(hints, list[str])
-valid = bool(sudoku.check(sudoku.parse("{DRAWING}"), sudoku.Solution(1, digits)))
+valid = bool(sudoku.check("{DRAWING}", sudoku.Solution(1, digits)))
+drawn = [panguru.render("original"), battleship.render_svg("midgame"), peg_solitaire.describe("cross")]
+drawn += [step.svg for step in peg_solitaire.steps("cross", peg_solitaire.parse_solution("cross", "3,1-3,3"))]
+drawn += [bimaru.notate("small", bimaru.parse_solution("small", "A1")), connect_four.render("4453")]
+assert_type(drawn, list[str])
+assert solitaire_chess.check("R..N", solitaire_chess.legal_captures("R..N")[:1]) and all(drawn)
 assert valid and jumps.count == 4 and order.count == 12 and len(ships) == 5 and all(hints), hints
 assert bimaru.is_unique(bimaru.BOARDS["magazine"]) and next(paper.solutions)
 assert next(game.solutions)
@@ -79,10 +86,40 @@ def test_a_known_board_is_solved_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_function_takes_a_drawing_and_a_name_as_a_board(name: str) -> None:
+    puzzle = module_of(name)
+    known = "cross" if name == "peg_solitaire" else next(iter(puzzle.BOARDS))
+    board = puzzle.parse(puzzle.BOARDS[known])
+    line = next(puzzle.solve(board).solutions)
+    for text in (known, puzzle.BOARDS[known]):
+        for function in (puzzle.describe, puzzle.render, puzzle.render_svg):
+            assert function(text) == function(board)
+        for function in (puzzle.check, puzzle.notate, puzzle.render_solution):
+            assert function(text, line) == function(board, line)
+        assert list(puzzle.steps(text, line)) == list(puzzle.steps(board, line))
+        assert puzzle.parse_solution(text, puzzle.notate(text, line)) == line
+        rules = {rule: puzzle.RULES[rule].default for rule in list(puzzle.RULES)[:1] if puzzle.RULES[rule].default}
+        assert puzzle.with_rules(text, rules) == puzzle.with_rules(board, rules)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_function_names_the_place_of_a_mistake_in_a_drawing(name: str) -> None:
+    puzzle = module_of(name)
+    calls: list[Callable[[], object]] = [partial(each, "€") for each in (puzzle.describe, puzzle.render)]
+    calls += [partial(puzzle.render_svg, "€"), partial(puzzle.check, "€", ()), partial(puzzle.with_rules, "€", {})]
+    calls += [partial(puzzle.render_solution, "€", ()), lambda: list(puzzle.steps("€", ()))]
+    for call in calls:
+        with pytest.raises(ConfigError, match=r"^board:1:1: [^\n]+$"):
+            call()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_not_a_board_is_a_type_error_that_names_the_type(name: str) -> None:
     for wrong in (None, 53, [[5, 3]]):
         with pytest.raises(TypeError, match=f"BOARDS, or the result of parse, not {type(wrong).__name__}"):
             module_of(name).solve(wrong)
+        with pytest.raises(TypeError, match=f"BOARDS, or the result of parse, not {type(wrong).__name__}"):
+            module_of(name).check(wrong, ())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,7 +6,7 @@ from itertools import chain
 from math import factorial, prod
 from types import MappingProxyType
 
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.fleet import MAX_SHIPS, MAX_SIDE, MarkedGrid, Ship, Solution, Square, format_fleet
 
@@ -61,8 +61,9 @@ class Board(MarkedGrid):
         return 1 if self.ships == "identical" else self.relabelings
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
+    board = load_board(board, Board)
     values = check_rules("battleship", RULES, rules, empty_is_default=False)
     return replace(
         board,
@@ -73,8 +74,9 @@ def with_rules(board: Board, rules: Rules) -> Board:
     )
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Describe the size of `board` and its non-default rules."""
+    board = load_board(board, Board)
     unknown = len(board.find_marks(UNKNOWN))
     size = f"{board.width}×{board.height} squares, {f'{unknown} of them unknown' if unknown else 'all known'}"  # noqa: RUF001
     if board.fleet != DEFAULT_FLEET:
@@ -85,7 +87,7 @@ def describe(board: Board) -> str:
     return size + (", sinking announced" if board.sinking == "announced" else "")
 
 
-def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
+def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
     """Write `line` in one row: each ship by its first and last square, shortest first."""
     return " ".join(map(str, reversed(line)))
 
@@ -109,16 +111,16 @@ _DRAWINGS = {
 BOARDS: Mapping[str, str] = MappingProxyType({name: f"{rows}\n".replace("/", "\n") for name, rows in _DRAWINGS.items()})
 
 
-def check(board: Board, line: Sequence[Ship]) -> Validation:
+def check(board: Board | str, line: Sequence[Ship]) -> Validation:
     """Check that `line` is the fleet of `board` and agrees with its marks and rules.
 
     >>> from pi_appliance.puzzles import battleship
-    >>> board = battleship.parse(battleship.BOARDS["tidy"])
-    >>> bool(battleship.check(board, next(battleship.solve(board).solutions)))
+    >>> bool(battleship.check("tidy", next(battleship.solve("tidy").solutions)))
     True
-    >>> battleship.check(board, ()).error
+    >>> battleship.check("tidy", ()).error
     'the fleet has another ship of 1'
     """
+    board = load_board(board, Board)
     errors = chain(fleets.check_fleet(board, line, board.fleet, board.touching), _check_marks(board, line))
     return Validation(next(errors, ""))
 

@@ -9,7 +9,7 @@ from math import sqrt
 from string import ascii_lowercase, ascii_uppercase
 
 from pi_appliance.errors import InvalidOption, UnknownName, suggest
-from pi_appliance.puzzles import Step, Table, pluralize
+from pi_appliance.puzzles import Step, Table, load_board, pluralize
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, notate, with_rules
 from pi_appliance.puzzles.battleship.count import Marginals
@@ -278,8 +278,9 @@ _HEATMAP_STYLE = (
 )
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw `board` in the format that `parse` reads: non-default rules, then one line per row."""
+    board = load_board(board, Board)
     values = fleets.format_fleet(board.fleet), board.touching, board.ships, board.sinking
     rules = zip(RULES.items(), values, strict=True)
     headers = [f"{name}: {value}\n" for (name, rule), value in rules if value != rule.default]
@@ -287,29 +288,33 @@ def render(board: Board) -> str:
     return "".join(headers) + "".join(f"{row}\n" for row in board.rows)
 
 
-def render_solution(board: Board, line: Solution) -> str:
+def render_solution(board: Board | str, line: Solution) -> str:
     """Draw `line`: its notation, then the sea with a letter per ship and water as dots."""
+    board = load_board(board, Board)
     named = zip(ascii_uppercase + ascii_lowercase, line, strict=False)
     letters = {square: letter for letter, ship in named for square in ship.squares}
     rows = draw_rows(letters, board.width, board.height, MISS)
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Read a fleet such as "J10 C3-E3 A1-A4". Raises ConfigError."""
+    board = load_board(board, Board)
     return tuple(reversed(fleets.parse_ships(text, board.width, board.height, file)))
 
 
-def render_svg(board: Board) -> str:
+def render_svg(board: Board | str) -> str:
     """Draw `board` as a self-contained SVG picture."""
+    board = load_board(board, Board)
     marks = {"hit": HIT, "missed": MISS, "sunk": SUNK, "unknown": UNKNOWN}
     numbers = {name: len(board.find_marks(mark)) for name, mark in marks.items()}
     title = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
     return _draw_board(board, (), f"Battleship: {title}")
 
 
-def steps(board: Board, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, line: Solution) -> Iterator[Step]:
     """Yield `board`, then the fleet of `line` with one more ship in each picture."""
+    board = load_board(board, Board)
     yield Step("The marks", render_svg(board))
     for number, ship in enumerate(line, 1):
         caption = f"{ship}, {pluralize(len(ship.squares), 'square')}"

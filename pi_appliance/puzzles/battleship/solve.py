@@ -261,7 +261,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     ['A1-A2', 'B1']
     """
     mode = check_mode("battleship", MODES, mode)
-    return _BoardSolver(load_board(board, Board, notation.parse, BOARDS), runtime).solve(mode)
+    return _BoardSolver(load_board(board, Board), runtime).solve(mode)
 
 
 def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
@@ -393,7 +393,7 @@ def generate(
     >>> battleship.generate(7).board.fleet
     (5, 4, 3, 3, 2)
     """
-    board = load_board(board, Board, notation.parse, BOARDS)
+    board = load_board(board, Board)
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())
     fleet = fleets.place_at_random(board.fleet, find_placements(empty), random, partial(runtime.report_progress, None))

@@ -8,7 +8,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, MarkedGrid, Ship, Solution, Square, format_fleet
 from pi_appliance.puzzles.deductions import LEVELS
@@ -88,8 +88,9 @@ def set_mark(board: Board, square: Square, mark: str) -> Board:
     return replace(board, rows=(*board.rows[:y], row[:x] + mark + row[x + 1 :], *board.rows[y + 1 :]))
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption."""
+    board = load_board(board, Board)
     values = check_rules("bimaru", RULES, rules)
     if limit := values.get("count-to"):
         board = replace(board, count_to=None if limit == "all" else parse_number("count-to", limit, 1))
@@ -125,8 +126,9 @@ def find_fleet_error(fleet: tuple[int, ...], width: int, height: int) -> str:
     return ""
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Return the size of the board, its fleet, and the rules that differ from the default."""
+    board = load_board(board, Board)
     parts = [f"{board.width}x{board.height} squares, {len(board.givens)} of them given"]
     unknown = (*board.row_totals, *board.column_totals).count(None)
     if unknown:
@@ -145,13 +147,14 @@ def describe(board: Board) -> str:
     return ", ".join(parts)
 
 
-def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
+def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
     """Write a solution in one row: each ship by its first and last square, longest first."""
     return " ".join(map(str, line))
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Read a fleet such as "A1-A4 C3-E3 J10". Raises ConfigError."""
+    board = load_board(board, Board)
     return order_fleet(fleets.parse_ships(text, board.width, board.height, file))
 
 
@@ -169,16 +172,16 @@ def draw_pieces(ship: Ship) -> Iterator[tuple[Square, str]]:
         yield square, Mark.SINGLE if len(squares) == 1 else piece
 
 
-def check(board: Board, line: Solution) -> Validation:
+def check(board: Board | str, line: Solution) -> Validation:
     """Check a fleet by the rules alone: ships, contact, totals and given squares.
 
     >>> from pi_appliance.puzzles import bimaru
-    >>> board = bimaru.parse(bimaru.BOARDS["small"])
-    >>> bool(bimaru.check(board, next(bimaru.solve(board).solutions)))
+    >>> bool(bimaru.check("small", next(bimaru.solve("small").solutions)))
     True
-    >>> bimaru.check(board, ()).error
+    >>> bimaru.check("small", ()).error
     'the fleet has another ship of 1'
     """
+    board = load_board(board, Board)
     occupied = {square for ship in line for square in ship.squares}
     by_itself = fleets.check_fleet(board, line, board.fleet, "never")
     errors = chain(by_itself, _find_wrong_totals(board, occupied), _find_wrong_givens(board, occupied))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pi_appliance.puzzles import Grid, Step
+from pi_appliance.puzzles import Grid, Step, load_board
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, draw_rows, format_fleet
 from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, draw_pieces, notate
 from pi_appliance.puzzles.bimaru.search import iterate_bits
@@ -24,8 +24,9 @@ STYLE = """\
 .bi-wave{stroke:#8fc1f5}.bi-ship{fill:#aab4be}.bi-given{fill:#f2f5f8}}"""
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw the board as `parse` reads it: the fleet, the totals of the columns, the rows."""
+    board = load_board(board, Board)
     return _draw_rows(board, board.rows)
 
 
@@ -39,8 +40,9 @@ def _draw_rows(board: Board, rows: tuple[str, ...]) -> str:
     return f"fleet: {format_fleet(board.fleet)}\n" + "".join(f"{line}\n" for line in lines)
 
 
-def render_solution(board: Board, line: Solution) -> str:
+def render_solution(board: Board | str, line: Solution) -> str:
     """Draw a solution: its notation, then the grid with its totals."""
+    board = load_board(board, Board)
     pieces = {square: piece for ship in line for square, piece in draw_pieces(ship)}
     rows = draw_rows(pieces, board.width, board.height, Mark.WATER)
     return f"{notate(board, line)}\n\n{_draw_rows(board, rows)}"
@@ -69,8 +71,9 @@ def as_grid(board: Board, solution: Solution) -> Grid:
     )
 
 
-def render_svg(board: Board) -> str:
+def render_svg(board: Board | str) -> str:
     """Draw the board as one self-contained SVG picture."""
+    board = load_board(board, Board)
     return _draw_picture(SolvingGrid(board), f"Bimaru: ships {_group_fleet(board)}")
 
 
@@ -79,8 +82,9 @@ def _group_fleet(board: Board) -> str:
     return ", ".join(f"{board.fleet.count(length)}x{length}" for length in sorted({*board.fleet}, reverse=True))
 
 
-def steps(board: Board, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, line: Solution) -> Iterator[Step]:
     """Yield pictures of the steps from the given squares to `line`; a step may be a guess."""
+    board = load_board(board, Board)
     yield Step("The given squares", render_svg(board))
     grid = SolvingGrid(board)
     for deduction in iter_deductions(grid, line):

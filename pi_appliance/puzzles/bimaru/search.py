@@ -14,7 +14,6 @@ from typing import NamedTuple
 from pi_appliance.puzzles import load_board
 from pi_appliance.puzzles.battleship.fleet import Placement, Solution, Square, list_placements, mask_places, to_mask
 from pi_appliance.puzzles.bimaru.board import (
-    BOARDS,
     PIECES,
     SHIP_MARKS,
     Board,
@@ -23,7 +22,6 @@ from pi_appliance.puzzles.bimaru.board import (
     draw_pieces,
     order_fleet,
 )
-from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.deductions import SearchLimitReached
 
 _Survey = tuple[list[Placement], list[Placement]]  # the complete ships, and the places for those that are left
@@ -293,7 +291,7 @@ def count_solutions(board: Board | str, limit: int | None = None) -> int:
     >>> bimaru.count_solutions("several", limit=10)
     10
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     return sum(1 for _ in islice(FleetSearch(board).find_solutions(), limit))
 
 

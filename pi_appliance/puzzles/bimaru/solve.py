@@ -24,7 +24,6 @@ from pi_appliance.puzzles import (
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, format_fleet, place_at_random
 from pi_appliance.puzzles.bimaru import techniques
 from pi_appliance.puzzles.bimaru.board import BOARDS, Board, Mark, draw_pieces, new_shape, notate, order_fleet, set_mark
-from pi_appliance.puzzles.bimaru.parse import parse
 from pi_appliance.puzzles.bimaru.render import draw_contradiction
 from pi_appliance.puzzles.bimaru.search import FleetSearch, Layout, find_two
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime, partial_result
@@ -44,7 +43,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     (1, 'A1-A2 C3')
     """
     mode = check_mode("bimaru", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     search = FleetSearch(
         board, lambda: runtime.report_progress(None, f"{pluralize(search.nodes_searched, 'ship')} tried")
     )
@@ -111,7 +110,7 @@ def generate(
     >>> bimaru.generate(7, "small").details["difficulty"]
     'hard'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     rng = Random(seed)  # noqa: S311 - a game
     (width, height), fleet = new_shape(board)
     places = Layout(_draw_open_board((), width, height, fleet)).places

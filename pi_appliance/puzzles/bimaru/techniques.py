@@ -9,8 +9,7 @@ from math import comb
 
 from pi_appliance.puzzles import deductions, load_board
 from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, mask_places, union_masks
-from pi_appliance.puzzles.bimaru.board import BOARDS, ENDS, PIECES, Board, Mark, set_mark
-from pi_appliance.puzzles.bimaru.parse import parse
+from pi_appliance.puzzles.bimaru.board import ENDS, PIECES, Board, Mark, set_mark
 from pi_appliance.puzzles.bimaru.search import (
     Contradiction,
     Layout,
@@ -315,7 +314,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     >>> bimaru.hint("small")
     'given piece: C5 is a ship of 1, so the squares around it are water'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     return describe_next(iter_deductions(SolvingGrid(board)), runtime, "all squares are known")
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, pluralize
 
 WIDTH, HEIGHT = 7, 6
 SQUARES = WIDTH * HEIGHT
@@ -123,8 +123,9 @@ def implied_turn(rows: Rows) -> Colour | None:
     return next((colour.other for colour, _ in find_fours(rows)), None)
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Return the board with another first player. Raises UnknownName, InvalidOption."""
+    board = load_board(board, Board)
     values = check_rules("Connect Four", RULES, {name: str(value).capitalize() for name, value in rules.items()})
     first = Colour(values.get("first", board.first))
     if first is board.first:
@@ -136,13 +137,14 @@ def with_rules(board: Board, rules: Rules) -> Board:
     return replace(board, rows=rows, turn=board.turn.other)
 
 
-def describe(board: Board | Positions) -> str:
+def describe(board: Board | Positions | str) -> str:
     """Return the number of discs and the side to move, or the winner and the four.
 
     Of many positions, return their number.
     """
     if isinstance(board, Positions):
         return pluralize(len(board.boards), "position")
+    board = load_board(board, Board)
     discs = pluralize(board.discs, "disc")
     match game_end(board):
         case None:
@@ -193,16 +195,16 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check(board: Board, line: Sequence[int | End]) -> Validation:
+def check(board: Board | str, line: Sequence[int | End]) -> Validation:
     """Replay the moves of `line` to the end of the game; their quality does not count.
 
     >>> from pi_appliance.puzzles import connect_four
-    >>> board = connect_four.parse("121212")
-    >>> bool(connect_four.check(board, (1, connect_four.End.RED)))
+    >>> bool(connect_four.check("121212", (1, connect_four.End.RED)))
     True
-    >>> connect_four.check(board, (3, connect_four.End.RED)).error
+    >>> connect_four.check("121212", (3, connect_four.End.RED)).error
     'after 1 move the game is not over'
     """
+    board = load_board(board, Board)
     *moves, claim = line or (None,)
     for number, column in enumerate(moves, 1):
         for winner, _ in find_fours(board.rows):

@@ -7,7 +7,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
-from pi_appliance.puzzles import Step, pluralize
+from pi_appliance.puzzles import Step, load_board, pluralize
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
     EMPTY_BOARD,
@@ -286,13 +286,13 @@ def parse_positions(text: str, file: str = "positions") -> Positions:
     return Positions(boards, scores)
 
 
-def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
+def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
     """Return the column digits and the result, in one row."""
     *columns, end = line
     return f"{''.join(map(str, columns))} {end}".lstrip()
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:  # noqa: ARG001 - as in the other puzzles
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:  # noqa: ARG001 - as in the other puzzles
     """Parse a solution as `notate` writes it. Raises ConfigError."""
     end = re.sub(r"^[1-7\s]*", "", text)
     moves = text.removesuffix(end)
@@ -318,8 +318,9 @@ STYLE = """\
 .four-red{fill:#e5484d}.four-yellow{fill:#e8bd23}.four-best{fill:#56d364}}"""
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw the grid from the top, then the side to move if not implied, and known moves."""
+    board = load_board(board, Board)
     rows = list(board.rows)
     if board.turn is not (implied_turn(board.rows) or Colour.RED):
         rows.append(f"{board.turn} to move")
@@ -328,8 +329,9 @@ def render(board: Board) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def render_solution(board: Board, line: Solution) -> str:
+def render_solution(board: Board | str, line: Solution) -> str:
     """Return the notation, the moves with colours, and the final grid."""
+    board = load_board(board, Board)
     *columns, _ = line
     colours = (board.turn, board.turn.other)
     moves = [f"{LETTERS[int(column) - 1]}_{colours[number % 2]}" for number, column in enumerate(columns)]
@@ -337,8 +339,9 @@ def render_solution(board: Board, line: Solution) -> str:
     return f"{notate(board, line)}\n" + (f"{', '.join(moves)}\n" if moves else "") + "\n" + "\n".join(last.rows) + "\n"
 
 
-def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
+def render_svg(board: Board | str, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
     """Draw the position with rings around fours and a mark on `last`, below `names`."""
+    board = load_board(board, Board)
     kinds = {EMPTY: "hole", "R": "red", "Y": "yellow"}
     width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN
     parts = [
@@ -364,8 +367,9 @@ def render_scores(board: Board, scores: Mapping[int, int]) -> str:
     return render_svg(board, names={column: f"{score:+d}{'*' * (score == best)}" for column, score in scores.items()})
 
 
-def steps(board: Board, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, line: Solution) -> Iterator[Step]:
     """Yield a picture per move; for a finished game, the moves that led there."""
+    board = load_board(board, Board)
     *columns, end = line
     if not columns:
         board, columns = Board(EMPTY_BOARD.rows, board.first), list(board.moves)

@@ -32,7 +32,7 @@ from pi_appliance.puzzles.connect_four.board import (
     with_rules,
 )
 from pi_appliance.puzzles.connect_four.book import BOOK_BYTES, BOOK_MEMORY, CACHE_NAME, Book, load_book
-from pi_appliance.puzzles.connect_four.notation import parse, render_scores, render_svg
+from pi_appliance.puzzles.connect_four.notation import render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import (
     Position,
     Search,
@@ -63,7 +63,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     'Red wins with move 41'
     """
     mode = check_mode("Connect Four", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     end = game_end(board)
     if end:
         return _ended_result(board, end)
@@ -99,7 +99,7 @@ def score_many(positions: Iterable[Board | str], runtime: SearchRuntime = SERIAL
     >>> list(connect_four.score_many(["32662532166161164471", "461134515661427544"]))
     [1, -2]
     """
-    boards = load_boards(positions, Board, parse, BOARDS)
+    boards = load_boards(positions, Board)
     return _score_boards(boards, runtime)
 
 
@@ -262,7 +262,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     >>> connect_four.hint("squeeze")
     'Red plays column 3, to C3: Red wins with move 41'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     end = game_end(board)
     if end:
         return f"the game is over: {end}"
@@ -284,7 +284,7 @@ def generate(
     >>> connect_four.generate(7).details["best_column"]
     '4 (D)'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     discs = min(max(board.discs, MIN_DISCS), MAX_DISCS)
     random = Random(seed)  # noqa: S311 - nothing here is secret
     tried = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
 
 HOME, HOLE = "W", "-"  # the plate where the hole must end, and the hole
 TRIANGLE_SIZES = (3, 6, 10, 15)  # the number of places in a triangle of 2, 3, 4 or 5 rows
@@ -78,8 +78,9 @@ def original_lines(places: int) -> MoveLines:
     return (*triangle_lines(places), middle) if len(middle) > 1 else triangle_lines(places)
 
 
-def reachable_places(board: Board) -> tuple[tuple[int, ...], ...]:
+def reachable_places(board: Board | str) -> tuple[tuple[int, ...], ...]:
     """Return for each place the places one move away. Moves are symmetric."""
+    board = load_board(board, Board)
     lines = board.move_lines
     return tuple(
         tuple(sorted({end for line in lines if start in line for end in line} - {start}))
@@ -137,8 +138,9 @@ def _list_pairs(lines: MoveLines) -> set[frozenset[int]]:
     return {frozenset((start, end)) for line in lines for start in line for end in line if start != end}
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
+    board = load_board(board, Board)
     values = check_rules("Panguru", RULES, rules, empty_is_default=False)
     if "moves" in values:
         try:
@@ -149,8 +151,9 @@ def with_rules(board: Board, rules: Rules) -> Board:
     return replace(board, random_boards=parse_number("random", number, 0, MAX_RANDOM_BOARDS))
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Describe the size of `board` and its non-default rules."""
+    board = load_board(board, Board)
     size = f"{pluralize(len(board.plates) - 1, 'pebble')} in {pluralize(len(set(board.plates)) - 1, 'colour')}"
     if board.custom_lines:
         no_centre = _list_pairs(board.custom_lines) == _list_pairs(triangle_lines(len(board.plates)))
@@ -181,16 +184,16 @@ _KNOWN_BOARDS = {
 BOARDS: Mapping[str, str] = MappingProxyType({name: draw_triangles(*halves) for name, halves in _KNOWN_BOARDS.items()})
 
 
-def check(board: Board, line: Sequence[int]) -> Validation:
+def check(board: Board | str, line: Sequence[int]) -> Validation:
     """Check that `line` brings each pebble of `board` onto a plate of its colour.
 
     >>> from pi_appliance.puzzles import panguru
-    >>> board = panguru.parse(panguru.BOARDS["small"])
-    >>> bool(panguru.check(board, next(panguru.solve(board).solutions)))
+    >>> bool(panguru.check("small", next(panguru.solve("small").solutions)))
     True
-    >>> panguru.check(board, (9,)).error
+    >>> panguru.check("small", (9,)).error
     'move 1: no pebble can move from 9 to 4'
     """
+    board = load_board(board, Board)
     pebbles = list(board.pebbles)
     for number, start in enumerate(line, 1):
         hole = pebbles.index(HOLE)

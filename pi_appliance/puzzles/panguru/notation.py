@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.puzzles import Step, pluralize
+from pi_appliance.puzzles import Step, load_board, pluralize
 from pi_appliance.puzzles.panguru.board import (
     HOLE,
     HOME,
@@ -179,8 +179,9 @@ def _parse_moves(rows: list[tuple[int, int, str]], places: int, file: str) -> Mo
     return lines
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Read a solution of `board`: the path of the hole, such as 0-3-5. Raises ConfigError."""
+    board = load_board(board, Board)
     words = [
         (match[0], number, match.start() + 1)
         for number, row in enumerate(text.splitlines(), 1)
@@ -226,29 +227,33 @@ STYLE = """\
 .pan-edge{stroke:#0d0a06}.pan-number{fill:#cbb691}.pan-move{stroke:#ff7b72}.pan-hole{fill:#15110b}}"""
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw `board` in the format that `parse` reads, with custom moves below."""
+    board = load_board(board, Board)
     moves = ", ".join("-".join(map(str, line)) for line in board.custom_lines)
     return draw_triangles(board.plates, board.pebbles) + (f"moves: {moves}\n" if moves else "")
 
 
-def notate(board: Board, line: Solution) -> str:
+def notate(board: Board | str, line: Solution) -> str:
     """Write `line` as the path of the hole, such as 0-3-5."""
+    board = load_board(board, Board)
     return "-".join(str(place) for place in (board.hole, *line))
 
 
-def render_solution(board: Board, line: Solution) -> str:
+def render_solution(board: Board | str, line: Solution) -> str:
     """Draw `line` in one row."""
     return notate(board, line) + "\n"
 
 
-def render_svg(board: Board) -> str:
+def render_svg(board: Board | str) -> str:
     """Draw `board` as a self-contained SVG picture."""
+    board = load_board(board, Board)
     return _draw_board(board, board.pebbles)
 
 
-def steps(board: Board, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, line: Solution) -> Iterator[Step]:
     """Yield a picture of the board before and after each move of `line`."""
+    board = load_board(board, Board)
     yield Step(f"The board; the hole is at {board.hole}", _draw_board(board, board.pebbles))
     pebbles, hole = list(board.pebbles), board.hole
     for number, start in enumerate(line, 1):

@@ -11,7 +11,6 @@ from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard, load_board
 from pi_appliance.puzzles.panguru.board import BOARDS, HOLE, HOME, Board, reachable_places
-from pi_appliance.puzzles.panguru.notation import parse
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size
@@ -20,8 +19,9 @@ _Edges = frozenset[tuple[int, int]]
 _Graph = Mapping[int, Sequence[int]] | Sequence[Sequence[int]]  # for each place the places one move away
 
 
-def explain_unsolvable(board: Board) -> str:
+def explain_unsolvable(board: Board | str) -> str:
     """Return why no moves solve `board`; empty if it is solvable."""
+    board = load_board(board, Board)
     reachable = reachable_places(board)
     path = find_paths(reachable, board.hole).get(board.home)
     if path is None:
@@ -139,7 +139,7 @@ def generate(
     >>> panguru.generate(7).board.pebbles
     'RGBPOCP-YORCBYG'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     return GeneratedBoard(replace(shuffle_board(seed, board), random_boards=board.random_boards))
 
 

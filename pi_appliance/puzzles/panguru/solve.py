@@ -20,8 +20,7 @@ from pi_appliance.puzzles import (
     pluralize,
 )
 from pi_appliance.puzzles.panguru import kernel
-from pi_appliance.puzzles.panguru.board import BOARDS, HOME, Board, Solution, reachable_places
-from pi_appliance.puzzles.panguru.notation import parse
+from pi_appliance.puzzles.panguru.board import HOME, Board, Solution, reachable_places
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, spans, walk_levels
 
@@ -105,7 +104,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FEWEST, runtime: Searc
     (12, 16)
     """
     mode = check_mode("Panguru", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
         return result
@@ -151,7 +150,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     >>> panguru.hint("small")
     'move the pebble G from 1 to 4; then 10 moves are left'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     if reason := explain_unsolvable(board):
         return f"no moves solve this board: {reason}"
     solution = ShortestPathSearch(board, runtime).find_first()
@@ -161,8 +160,9 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     return f"move the pebble {board.pebbles[solution[0]]} from {solution[0]} to {board.hole}; then {rest}"
 
 
-def difficulty(board: Board, seeds: Sequence[int], runtime: SearchRuntime = SERIAL) -> Table:
+def difficulty(board: Board | str, seeds: Sequence[int], runtime: SearchRuntime = SERIAL) -> Table:
     """Solve a random board like `board` for each of `seeds`, and tabulate them by fewest moves."""
+    board = load_board(board, Board)
 
     def solve_batch(batch: Sequence[int]) -> list[tuple[int, int, int]]:
         return [_solve_random(seed, board, runtime) for seed in batch]

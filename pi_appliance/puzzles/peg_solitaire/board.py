@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, pluralize
 
 SQUARE = ((1, 0), (-1, 0), (0, 1), (0, -1))
 TRIANGLE = (*SQUARE, (1, 1), (-1, -1))
@@ -67,22 +67,23 @@ def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
     return not beside and next_but_one and len({x % 2 for x, _ in places}) == 1
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Return the board with other rules; an empty value means the default. Raises UnknownName.
 
     >>> from pi_appliance.puzzles import peg_solitaire
-    >>> board = peg_solitaire.parse("XX.")
-    >>> peg_solitaire.with_rules(board, {"goal": "2,0"}).goal
+    >>> peg_solitaire.with_rules("XX.", {"goal": "2,0"}).goal
     Hole(x=2, y=0)
     """
+    board = load_board(board, Board)
     values = check_rules("peg solitaire", RULES, rules)
     if "goal" in values:
         board = replace(board, goal=_find_goal(board, values["goal"]) if values["goal"] else None)
     return replace(board, all_positions=values["positions"] == "all") if "positions" in values else board
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Return the size, and rules that differ from the default, in words."""
+    board = load_board(board, Board)
     size = f"{pluralize(len(board.pegs), 'peg')} in {pluralize(len(board.holes), 'hole')}"
     if board.triangular:
         size += " of a triangular board"
@@ -136,16 +137,16 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check(board: Board, line: Sequence[Jump]) -> Validation:
+def check(board: Board | str, line: Sequence[Jump]) -> Validation:
     """Return whether `line` leads to a single peg, at the goal if there is one.
 
     >>> from pi_appliance.puzzles import peg_solitaire
-    >>> board = peg_solitaire.parse("XX.")
-    >>> bool(peg_solitaire.check(board, next(peg_solitaire.solve(board).solutions)))
+    >>> bool(peg_solitaire.check("XX.", next(peg_solitaire.solve("XX.").solutions)))
     True
-    >>> peg_solitaire.check(board, ()).error
+    >>> peg_solitaire.check("XX.", ()).error
     '2 pegs are left after 0 jumps'
     """
+    board = load_board(board, Board)
     filled = {hole: hole in board.pegs for hole in board.holes}
     for number, jump in enumerate(line, 1):
         if wrong := _apply_jump(filled, *jump, triangular=board.triangular):

@@ -9,7 +9,7 @@ from itertools import accumulate, islice, pairwise
 from operator import not_
 
 from pi_appliance.errors import Problem, Refused
-from pi_appliance.puzzles import Progress, Step, pluralize, rendering
+from pi_appliance.puzzles import Progress, Step, load_board, pluralize, rendering
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
 from pi_appliance.puzzles.rendering import SOLUTION_END, Problems, parse_error, svg_document
 
@@ -24,9 +24,13 @@ STYLE = """\
 .peg-path{stroke:#8cc4ff}.peg-head{fill:#8cc4ff}.peg-gone{stroke:#e5675e}}"""
 
 
-def render(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
-    """Draw the board with its own pegs or with `pegs`."""
-    pegs = board.pegs if pegs is None else pegs
+def render(board: Board | str) -> str:
+    """Draw the board as `parse` reads it."""
+    board = load_board(board, Board)
+    return _draw_rows(board, board.pegs)
+
+
+def _draw_rows(board: Board, pegs: AbstractSet[Hole]) -> str:
     marks = {(x, hole.y): PEG if hole in pegs else EMPTY_MARKS[0] for hole, x in _columns(board).items()}
     # A space would read as a separator.
     blank = "#" if not board.triangular and looks_spaced(board.holes) else " "
@@ -43,9 +47,13 @@ def _columns(board: Board) -> dict[Hole, int]:
     return {hole: 2 * hole.x - hole.y - left for hole in board.holes}
 
 
-def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump | None = None) -> str:
-    """Draw the board with its own pegs or with `pegs`, just after `jump`."""
-    pegs = board.pegs if pegs is None else pegs
+def render_svg(board: Board | str) -> str:
+    """Draw the board as one self-contained SVG picture."""
+    board = load_board(board, Board)
+    return _draw_picture(board, board.pegs)
+
+
+def _draw_picture(board: Board, pegs: AbstractSet[Hole], jump: Jump | None = None) -> str:
     # Rows of a triangular grid are sqrt(3/4) apart.
     across, down = (HOLE_SIZE / 2, HOLE_SIZE * 0.866) if board.triangular else (HOLE_SIZE, HOLE_SIZE)
     middles = {hole: (x * across + HOLE_SIZE, hole.y * down + HOLE_SIZE) for hole, x in _columns(board).items()}
@@ -84,13 +92,14 @@ def _draw_jump(start: tuple[float, float], end: tuple[float, float]) -> list[str
     ]
 
 
-def steps(board: Board, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, line: Solution) -> Iterator[Step]:
     """Yield the starting board and the board after each jump."""
+    board = load_board(board, Board)
     yield Step(f"Start: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
     pegs = board.pegs
     for number, jump in enumerate(line, 1):
         pegs = _apply_jump(pegs, jump)
-        yield Step(f"Jump {number} of {len(line)}: {jump}", render_svg(board, pegs, jump))
+        yield Step(f"Jump {number} of {len(line)}: {jump}", _draw_picture(board, pegs, jump))
 
 
 PEG = "X"
@@ -173,10 +182,11 @@ _SHAPE_HELP = "look for a missing or extra line"
 _FOLLOW_HELP = "one peg jumps over one other into an empty hole"
 
 
-def render_solution(board: Board, line: Solution) -> str:
+def render_solution(board: Board | str, line: Solution) -> str:
     """Draw the board after each jump, each followed by a blank line."""
+    board = load_board(board, Board)
     boards = accumulate(line, _apply_jump, initial=board.pegs)
-    return "".join(render(board, pegs) + "\n" for pegs in islice(boards, 1, None))
+    return "".join(_draw_rows(board, pegs) + "\n" for pegs in islice(boards, 1, None))
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
@@ -232,12 +242,11 @@ _JUMP_HELP = (
 )
 
 
-def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
+def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
     """Return the solution in one row; consecutive jumps of one peg are joined.
 
     >>> from pi_appliance.puzzles import peg_solitaire
-    >>> board = peg_solitaire.parse("XX.")
-    >>> peg_solitaire.notate(board, next(peg_solitaire.solve(board).solutions))
+    >>> peg_solitaire.notate("XX.", next(peg_solitaire.solve("XX.").solutions))
     '0,0-2,0'
     """
     moves: list[list[Hole]] = []  # for each, the holes that one peg passes
@@ -249,8 +258,9 @@ def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzz
     return " ".join("-".join(map(str, move)) for move in moves)
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Parse a solution in notation, legal or not. Raises ConfigError with every problem."""
+    board = load_board(board, Board)
     jumps, problems = list[Jump](), Problems(file)
     example = board.holes[len(board.holes) // 2]
     hole_help = f"write a hole as x,y, both counted from 0 at the top left, such as {example}"

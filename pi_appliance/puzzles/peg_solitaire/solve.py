@@ -25,7 +25,7 @@ from pi_appliance.puzzles import (
 )
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard, total_weight
-from pi_appliance.puzzles.peg_solitaire.board import BOARDS, Board, Jump, Solution
+from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
 from pi_appliance.puzzles.peg_solitaire.count import (
     CLASS_MEMORY,
     CountResult,
@@ -34,7 +34,6 @@ from pi_appliance.puzzles.peg_solitaire.count import (
     foretell_memory,
 )
 from pi_appliance.puzzles.peg_solitaire.fewest import POSITION_SHARE, MinMoveSearch
-from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 BitMove = tuple[int, int]
@@ -169,7 +168,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     32
     """
     mode = check_mode("peg solitaire", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     if reason := find_parity_obstacle(board):
         return Answer(count=0, proof=Proof.PARITY, reason=reason, details=_DETAILS)
     search = _SolutionSearch(board, runtime)

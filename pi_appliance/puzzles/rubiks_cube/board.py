@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
 
 FACES = "URFDLB"
 TURN_NAMES = tuple(face + power for face in FACES for power in ("", "2", "'"))
@@ -55,13 +55,14 @@ class Board:
         return cubes[int(number) - 1], solution[:-1]
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Return the board with these rules. Raises `UnknownName`, `InvalidOption`.
 
     >>> from pi_appliance.puzzles import rubiks_cube
-    >>> rubiks_cube.with_rules(rubiks_cube.parse("R U"), {"seconds": 0.1}).seconds
+    >>> rubiks_cube.with_rules("R U", {"seconds": 0.1}).seconds
     0.1
     """
+    board = load_board(board, Board)
     values = check_rules("the cube", RULES, rules)
     target = parse_number("target", values["target"], 0, MAX_TARGET) if "target" in values else board.target
     seconds = _parse_seconds(values["seconds"]) if "seconds" in values else board.seconds
@@ -81,8 +82,9 @@ def _parse_seconds(value: str) -> float | None:
     raise InvalidOption(f"seconds: {value!r} is not a valid time; write seconds, such as 10, or {NO_TIME_LIMIT}")
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Return the size of the board, and the rules that differ from the default."""
+    board = load_board(board, Board)
     text = f"{len(board.cubes):,} cubes" if board.others else f"a cube of {'x'.join([str(board.side)] * 3)}"
     if board.seconds is None:
         text += ", no time limit"
@@ -196,16 +198,16 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check(board: Board, solution: Sequence[str]) -> Validation:
+def check(board: Board | str, solution: Sequence[str]) -> Validation:
     """Check whether `solution` leads to one colour per face.
 
     >>> from pi_appliance.puzzles import rubiks_cube
-    >>> cube = rubiks_cube.parse("R U")
-    >>> bool(rubiks_cube.check(cube, ("U'", "R'")))
+    >>> bool(rubiks_cube.check("R U", ("U'", "R'")))
     True
-    >>> rubiks_cube.check(cube, ("U'",)).error
+    >>> rubiks_cube.check("R U", ("U'",)).error
     'the faces U, F, D, B have more than one colour after 1 move'
     """
+    board = load_board(board, Board)
     found = board.find_cube(solution)
     if found is None:
         return Validation(f"it does not say for which cube it is, from #1 to #{len(board.cubes)}")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.puzzles import Step, pluralize
+from pi_appliance.puzzles import Step, load_board, pluralize
 from pi_appliance.puzzles.rendering import Problems, listing_parser, move_problems, parse_error, svg_document
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
@@ -80,8 +80,9 @@ def parse(text: str, file: str = "board") -> Board:
     return _read_scramble(body, side or 3, file)
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Return the moves in `text`, turns of faces only. Raises `ConfigError`."""
+    board = load_board(board, Board)
     moves, mark, number = text.rpartition("#") if board.others else (text, "", "")
     end = (mark + number.strip(),) if mark else ()
     found = board.find_cube(end)
@@ -360,18 +361,20 @@ STYLE = """\
 .cube-way{fill:#ff7ac6}.cube-u{fill:#e6e6df}}"""
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw the board as an unfolded net; many cubes as a row of stickers each."""
+    board = load_board(board, Board)
     return "".join(f"{cube.facelets}\n" for cube in board.cubes) if board.others else draw_net(board.facelets)
 
 
-def notate(board: Board, solution: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
+def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
     """Return the solution in one row, such as R U2 F'."""
     return " ".join(solution)
 
 
-def render_solution(board: Board, solution: Solution) -> str:
+def render_solution(board: Board | str, solution: Solution) -> str:
     """Return the solution in one row, and below in rows of five moves; of many cubes, the row."""
+    board = load_board(board, Board)
     if board.others:
         return f"{notate(board, solution)}\n"
     groups = [" ".join(f"{move:<2}" for move in solution[at : at + 5]).rstrip() for at in range(0, len(solution), 5)]
@@ -379,13 +382,15 @@ def render_solution(board: Board, solution: Solution) -> str:
     return "\n".join([notate(board, solution), f"({pluralize(len(solution), 'move')})", *rows]) + "\n"
 
 
-def render_svg(board: Board) -> str:
+def render_svg(board: Board | str) -> str:
     """Draw the board as SVG; of many cubes, the first one."""
+    board = load_board(board, Board)
     return _draw_cube(board.side, board.facelets, "")
 
 
-def steps(board: Board, solution: Sequence[str]) -> Iterator[Step]:
+def steps(board: Board | str, solution: Sequence[str]) -> Iterator[Step]:
     """Yield pictures of the board before and after each move, with the turned face marked."""
+    board = load_board(board, Board)
     board, solution = board.find_cube(solution) or (board, ())
     facelets = board.facelets
     yield Step("The cube as it begins", _draw_cube(board.side, facelets, ""))

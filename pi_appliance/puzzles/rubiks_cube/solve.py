@@ -27,7 +27,7 @@ from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel, pruning_tables
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
-from pi_appliance.puzzles.rubiks_cube.notation import describe_turn, parse
+from pi_appliance.puzzles.rubiks_cube.notation import describe_turn
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import LARGE_NAME, LARGE_SIZE, SMALL_NAME, load_tables
 from pi_appliance.puzzles.rubiks_cube.search import (
     OptimalSearch,
@@ -64,7 +64,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     """
     started_at = runtime.monotonic()
     mode = check_mode("the cube", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     if board.others:
         return _solve_each(board, mode, runtime)
     if is_solved(board):
@@ -97,7 +97,7 @@ def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -
     >>> list(rubiks_cube.solve_many(["R U", "F2"]))
     [("U'", "R'"), ('F2',)]
     """
-    cubes = load_boards(boards, Board, parse, BOARDS)
+    cubes = load_boards(boards, Board)
     return (solution for solution, _ in _solve_cubes(cubes, runtime))
 
 
@@ -161,7 +161,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     >>> rubiks_cube.hint("checkers")
     'turn the upper face by a half (U2); 5 moves after that'
     """
-    board = load_board(board, Board, parse, BOARDS).cubes[0]
+    board = load_board(board, Board).cubes[0]
     if is_solved(board):
         return "the cube is solved: leave it as it is"
     solution: Solution = next(solve(board, SolveMode.FIRST, runtime).solutions)
@@ -324,7 +324,7 @@ def random_cube(seed: int, board: Board | str = BOARDS["checkers"]) -> Board:
     >>> rubiks_cube.random_cube(7).facelets[:9]
     'LUUBURFBU'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     state = random_state(Random(seed), board.side)  # noqa: S311 - a game
     return replace(board, facelets=c.facelets_of(state, board.side), others=())
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Rules, Step, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Step, Validation, check_rules, load_board, parse_number, pluralize
 from pi_appliance.puzzles.rendering import Problems, svg_document
 
 PIECES = "KQRBNP"
@@ -80,13 +80,14 @@ class Board:
         return [Square(file, rank) for rank in reversed(range(len(self.rows))) for file in range(len(self.rows[0]))]
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Apply `rules` to `board`. Raises UnknownName or InvalidOption.
 
     >>> from pi_appliance.puzzles import solitaire_chess
-    >>> solitaire_chess.with_rules(solitaire_chess.parse("R..N"), {"pawns": "up"}).pawns
+    >>> solitaire_chess.with_rules("R..N", {"pawns": "up"}).pawns
     'up'
     """
+    board = load_board(board, Board)
     values = check_rules("solitaire chess", RULES, rules, empty_is_default=False)
     limit = values.get("captures-each", str(board.capture_limit))
     pieces = values.get("pieces", str(board.generated_pieces))
@@ -110,8 +111,9 @@ def _parse_size(value: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Describe the size of `board` and its non-default rules."""
+    board = load_board(board, Board)
     limit = board.capture_limit and f", at most {pluralize(board.capture_limit, 'capture')} a piece"
     return (
         f"{pluralize(len(board.pieces), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"
@@ -141,16 +143,16 @@ BOARDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check(board: Board, line: Sequence[Capture]) -> Validation:
+def check(board: Board | str, line: Sequence[Capture]) -> Validation:
     """Check that `line` has only legal captures and leaves a single piece of `board`.
 
     >>> from pi_appliance.puzzles import solitaire_chess
-    >>> board = solitaire_chess.parse("R..N")
-    >>> bool(solitaire_chess.check(board, next(solitaire_chess.solve(board).solutions)))
+    >>> bool(solitaire_chess.check("R..N", next(solitaire_chess.solve("R..N").solutions)))
     True
-    >>> solitaire_chess.check(board, ()).error
+    >>> solitaire_chess.check("R..N", ()).error
     '2 pieces are left after 0 captures'
     """
+    board = load_board(board, Board)
     pieces = dict(board.pieces)
     captures_made = dict.fromkeys(pieces, 0)
     for number, (start, end) in enumerate(line, 1):
@@ -228,18 +230,21 @@ STYLE = """\
 .sol-from{fill:#79b8ff}.sol-to{fill:#ff7b72}}"""
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw `board` in the format that `parse` reads, one line per row."""
+    board = load_board(board, Board)
     return "".join(row + "\n" for row in board.rows)
 
 
-def notate(board: Board, line: Solution) -> str:
+def notate(board: Board | str, line: Solution) -> str:
     """Write `line` in long algebraic notation, such as "Rc1xb1 b3xc2". A pawn has no letter."""
+    board = load_board(board, Board)
     return " ".join(f"{pieces[capture.start].replace('P', '')}{capture}" for pieces, capture, _ in _replay(board, line))
 
 
-def render_solution(board: Board, line: Solution) -> str:
+def render_solution(board: Board | str, line: Solution) -> str:
     """Draw `line`: its notation, then the board after each capture."""
+    board = load_board(board, Board)
     drawings = [notate(board, line)]
     for _, _, pieces in _replay(board, line):
         marks = "".join(pieces.get(square, EMPTY) for square in board.squares)
@@ -248,13 +253,15 @@ def render_solution(board: Board, line: Solution) -> str:
     return "\n\n".join(drawings) + "\n"
 
 
-def render_svg(board: Board) -> str:
+def render_svg(board: Board | str) -> str:
     """Draw `board` as a self-contained SVG picture."""
+    board = load_board(board, Board)
     return _draw_svg(board, board.pieces)
 
 
-def steps(board: Board, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, line: Solution) -> Iterator[Step]:
     """Yield a picture of the board before and after each capture of `line`."""
+    board = load_board(board, Board)
     yield Step("The board", _draw_svg(board, board.pieces))
     words = notate(board, line).split()
     for number, (before, capture, pieces) in enumerate(_replay(board, line)):
@@ -374,8 +381,9 @@ def _check_shape(rows: list[tuple[str, int, int]], problems: Problems) -> None:
         problems.add(*rows[0][1:], "the board has no piece", _BOARD_HELP)
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Read a solution of `board` such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
+    board = load_board(board, Board)
     hint = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
     pieces: dict[Square, str] = dict(board.pieces)
     problems = Problems(file)

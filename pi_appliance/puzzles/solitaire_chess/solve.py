@@ -44,7 +44,6 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     Capture,
     Solution,
     Square,
-    parse,
 )
 
 _STRAIGHT = ((0, 1), (1, 0), (0, -1), (-1, 0))
@@ -92,8 +91,9 @@ def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
     return PackedPosition(kernel.CaptureTables(*arguments), arguments, start, squares)
 
 
-def legal_captures(board: Board) -> tuple[Capture, ...]:
+def legal_captures(board: Board | str) -> tuple[Capture, ...]:
     """List every legal capture in the first position."""
+    board = load_board(board, Board)
     position = pack_position(board)
     return tuple(capture for capture, _ in position.list_captures(position.start))
 
@@ -256,7 +256,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     'Ra4xd4'
     """
     mode = check_mode("solitaire chess", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     answer: Answer[Solution] = Answer(details={"pieces": len(board.pieces), "kernel": kernel_mode(kernel)})
     kings = list(board.pieces.values()).count("K")
     if board.king == "last" and kings > 1:
@@ -295,7 +295,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     >>> solitaire_chess.hint("seven")
     'capture the pawn on a2 with the bishop from c4; then 5 captures more'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     if len(board.pieces) == 1:
         return "it is solved"
     answer = solve(board, SolveMode.FIRST, runtime)
@@ -355,7 +355,7 @@ def generate(
     >>> solitaire_chess.describe(solitaire_chess.generate(7).board)
     '4 pieces on 4x4'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)
     if pieces > files * ranks:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
-from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, parse_number, pluralize
+from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
 from pi_appliance.puzzles.deductions import LEVELS
 from pi_appliance.puzzles.rendering import Problems, listing_parser, parse_error
 
@@ -97,8 +97,9 @@ def count_clues(grid: str) -> int:
     return len(grid) - grid.count(EMPTY)
 
 
-def describe(board: Board) -> str:
+def describe(board: Board | str) -> str:
     """Return the size of the board, and the rules that differ from the default."""
+    board = load_board(board, Board)
     size = f"{board.size}x{board.size}"
     if board.has_many_grids:
         parts = [f"{pluralize(len(board.grids), 'grid')} of {size}"]
@@ -113,14 +114,15 @@ def describe(board: Board) -> str:
     return ", ".join(parts)
 
 
-def with_rules(board: Board, rules: Rules) -> Board:
+def with_rules(board: Board | str, rules: Rules) -> Board:
     """Return the board with these rules. Raises UnknownName, InvalidOption.
 
     >>> from pi_appliance.puzzles import sudoku
-    >>> board = sudoku.with_rules(sudoku.parse(sudoku.BOARDS["sample"]), {"difficulty": "medium"})
+    >>> board = sudoku.with_rules("sample", {"difficulty": "medium"})
     >>> sudoku.generate(7, board).details["difficulty"]
     'medium'
     """
+    board = load_board(board, Board)
     values = check_rules("sudoku", RULES, rules)
     if clues := values.get("clues"):
         board = replace(board, clues=parse_number("clues", clues, 1, board.size**2))
@@ -163,16 +165,16 @@ _KNOWN_GRIDS = {
 BOARDS: Mapping[str, str] = MappingProxyType({name: draw_grid(grid, 9) for name, grid in _KNOWN_GRIDS.items()})
 
 
-def check(board: Board, solution: Solution) -> Validation:
+def check(board: Board | str, solution: Solution) -> Validation:
     """Check whether `solution` solves its grid; the error names the wrong cell or unit.
 
     >>> from pi_appliance.puzzles import sudoku
-    >>> board = sudoku.parse(sudoku.BOARDS["sample"])
-    >>> bool(sudoku.check(board, next(sudoku.solve(board).solutions)))
+    >>> bool(sudoku.check("sample", next(sudoku.solve("sample").solutions)))
     True
-    >>> sudoku.check(board, sudoku.Solution(1, "1" * 81)).error
+    >>> sudoku.check("sample", sudoku.Solution(1, "1" * 81)).error
     'row 1, column 3: it says 1, but the clue there is 4'
     """
+    board = load_board(board, Board)
     number, digits = solution
     if not 1 <= number <= len(board.grids):
         return Validation(f"there is no grid {number}: there are {len(board.grids)}")
@@ -318,8 +320,9 @@ def _parse_any(text: str, file: str) -> Board:
     return Board(tuple(grids), first[0] if first else 9, tuple(solutions) if any(solutions) else ())
 
 
-def parse_solution(board: Board, text: str, file: str = "solution") -> Solution:
+def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Return the solution in `text`, with `# 17` after it for grid 17. Raises ConfigError."""
+    board = load_board(board, Board)
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())
     digits = digits.strip().translate(_NORMALIZE)

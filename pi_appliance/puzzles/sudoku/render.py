@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from pi_appliance.puzzles import Grid, Step, pluralize, rendering
+from pi_appliance.puzzles import Grid, Step, load_board, pluralize, rendering
 from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
 from pi_appliance.puzzles.sudoku.techniques import CandidateGrid, Deduction, iter_deductions
@@ -22,28 +22,32 @@ STYLE = """\
 .su-lose{fill:#552523}.su-try{fill:#4a3768}.su-line{stroke:#d5d8dd}}"""
 
 
-def render(board: Board) -> str:
+def render(board: Board | str) -> str:
     """Draw the board as `parse` reads it: one grid with ruled boxes, or a grid per line."""
+    board = load_board(board, Board)
     if not board.has_many_grids:
         return draw_grid(board.grids[0], board.size)
     pairs = zip_longest(board.grids, board.known_solutions)
     return "".join(f"{grid},{solution}\n" if solution else f"{grid}\n" for grid, solution in pairs)
 
 
-def render_solution(board: Board, solution: Solution) -> str:
+def render_solution(board: Board | str, solution: Solution) -> str:
     """Return the notation of a solution; for a single grid, also its drawing."""
+    board = load_board(board, Board)
     if board.has_many_grids:
         return f"{notate(board, solution)}\n"
     return f"{notate(board, solution)}\n{draw_grid(solution.digits, board.size)}"
 
 
-def notate(board: Board, solution: Solution) -> str:
+def notate(board: Board | str, solution: Solution) -> str:
     """Return the symbols of a solution row by row; with many grids, also # and the grid number."""
+    board = load_board(board, Board)
     return f"{solution.digits} # {solution.grid}" if board.has_many_grids else solution.digits
 
 
-def render_svg(board: Board) -> str:
+def render_svg(board: Board | str) -> str:
     """Draw the board as SVG; of many grids, the first nine."""
+    board = load_board(board, Board)
     if not board.has_many_grids:
         grid = board.grids[0]
         return _draw_picture(grid, board.size, f"Sudoku: {pluralize(count_clues(grid), 'clue')}")
@@ -58,8 +62,9 @@ def render_svg(board: Board) -> str:
     return rendering.svg_document(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
 
 
-def steps(board: Board, solution: Solution) -> Iterator[Step]:
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
     """Yield pictures of the steps from the clues to `solution`; a step may be a guess."""
+    board = load_board(board, Board)
     grid, size = board.grids[solution.grid - 1], board.size
     yield Step("The clues", _draw_picture(grid, size, "The clues"))
     candidates = CandidateGrid(grid, size)

@@ -30,7 +30,7 @@ from pi_appliance.puzzles import (
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
-from pi_appliance.puzzles.sudoku.board import BOARDS, BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, parse
+from pi_appliance.puzzles.sudoku.board import BOARDS, BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_grid, is_unique_grid
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatSearch
@@ -50,7 +50,7 @@ def generate(
     >>> sudoku.generate(7).details["clues"]
     25
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     rng = Random(seed)  # noqa: S311 - a game
     max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
     for attempt in range(1, max_tries + 1):
@@ -162,7 +162,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
     (1, '693784512')
     """
     mode = check_mode("sudoku", MODES, mode)
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)
     grid, size = board.grids[0], board.size
@@ -207,7 +207,7 @@ def count_solutions(board: Board | str, limit: int | None = None, runtime: Searc
     >>> sudoku.count_solutions("sixteen"), sudoku.count_solutions("sixteen", limit=100)
     (7309, 100)
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     grid, size = board.grids[0], board.size
     if board.has_many_grids:
         raise Refused(f"these are {len(board.grids):,} grids; count one, or use solve for many")

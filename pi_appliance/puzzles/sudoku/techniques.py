@@ -11,7 +11,7 @@ from itertools import combinations
 from pi_appliance.puzzles import load_board
 from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, NamedStep, describe_next, join_names, rate_steps
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
-from pi_appliance.puzzles.sudoku.board import BOARDS, EMPTY, SYMBOLS, Board, cell_name, grid_layout, parse
+from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, cell_name, grid_layout
 from pi_appliance.puzzles.sudoku.count import is_unique_grid
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -237,7 +237,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
     >>> sudoku.hint("sample")
     'naked single: r4c3 is 2: it sees all other digits'
     """
-    board = load_board(board, Board, parse, BOARDS)
+    board = load_board(board, Board)
     grid, size = board.grids[0], board.size
     conflict = find_conflict(grid, size)
     steps = iter([conflict]) if conflict else iter_deductions(CandidateGrid(grid, size))
