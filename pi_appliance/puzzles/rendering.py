@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from itertools import takewhile
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Progress, Table
@@ -95,6 +95,19 @@ class Problems(list[Problem]):
         """Raise ConfigError if there is a problem."""
         if self:
             raise ConfigError(self)
+
+
+class Token(NamedTuple):
+    """A part of a text, and its place in the file."""
+
+    text: str
+    place: tuple[int, int]  # line and column, from 1
+
+
+def find_tokens(text: str, pattern: str | re.Pattern[str] = r"\S+") -> Iterator[Token]:
+    """Yield the matches of a pattern in each row of a text."""
+    for line, row in enumerate(text.splitlines(), 1):
+        yield from (Token(match[0], (line, match.start() + 1)) for match in re.finditer(pattern, row))
 
 
 def parse_error(file: str, line: int, column: int, message: str, hint: str) -> ConfigError:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.rendering import Problems
+from pi_appliance.puzzles.rendering import Problems, find_tokens
 
 MAX_SIDE = 15  # squares
 MAX_SHIPS = 40
@@ -23,7 +23,7 @@ MAX_ATTEMPTS = 2_000  # random fleets; with enough room, one in a few succeeds
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 FORBIDDEN_NEIGHBOURS = {"allowed": (), "corners": SIDES, "never": SIDES + CORNERS}
-_SHIP_NAMES = re.compile(r"[^\s,]+")
+SHIP_NAME = re.compile(r"[^\s,]+")
 _SHIP_HELP = "name its first and last square, such as B5-B8, or B5 alone"
 _TIMES = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
 
@@ -224,24 +224,17 @@ def _parse_square(text: str) -> Square | None:
     return Square(ord(match[1].upper()) - ord("A"), int(match[2]) - 1) if match else None
 
 
-def find_ship_names(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield the column and the text of each word that should name a ship."""
-    return ((match.start() + 1, match[0]) for match in _SHIP_NAMES.finditer(text, start))
-
-
 def parse_ships(text: str, width: int, height: int, file: str) -> Solution:
     """Read ships such as "J10 C3-E3 A1-A4" in a sea of this size. Raises ConfigError."""
     problems, ships = Problems(file), list[Ship]()
-    for number, row in enumerate(text.splitlines(), 1):
-        for column, word in find_ship_names(row):
-            ship = parse_ship(word)
-            if ship is None or str(ship) != word.upper():
-                problems.add(number, column, f"{word!r} is not a valid ship", _SHIP_HELP)
-            elif ship.end.x >= width or ship.end.y >= height:
-                hint = f"the sea has {width} columns and {height} rows"
-                problems.add(number, column, f"{ship} is outside the sea", hint)
-            else:
-                ships.append(ship)
+    for word, place in find_tokens(text, SHIP_NAME):
+        ship = parse_ship(word)
+        if ship is None or str(ship) != word.upper():
+            problems.add(*place, f"{word!r} is not a valid ship", _SHIP_HELP)
+        elif ship.end.x >= width or ship.end.y >= height:
+            problems.add(*place, f"{ship} is outside the sea", f"the sea has {width} columns and {height} rows")
+        else:
+            ships.append(ship)
     if not (ships or problems):
         problems.add(1, 1, "no ship is named here", f"for each ship, {_SHIP_HELP}")
     problems.raise_any()

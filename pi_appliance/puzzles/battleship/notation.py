@@ -14,7 +14,7 @@ from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, notate, with_rules
 from pi_appliance.puzzles.battleship.count import Marginals
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square, draw_rows, parse_ship
-from pi_appliance.puzzles.rendering import Problems, svg_document
+from pi_appliance.puzzles.rendering import Problems, Token, svg_document
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
 SHOT_WORDS = {"hit": HIT, "miss": MISS, "sunk": SUNK}
@@ -40,8 +40,8 @@ class _ParseState(Problems):
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.headers: dict[str, tuple[int, int, str]] = {}  # by name: line, column and text of the value
-        self.whole: list[tuple[int, int, str]] = []  # line, column and text of each ship after "whole"
+        self.headers: dict[str, Token] = {}  # the values by name
+        self.whole: list[Token] = []  # the ships after "whole"
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -53,19 +53,22 @@ def parse(text: str, file: str = "board") -> Board:
     """
     state = _ParseState(file)
     body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _parse_header(state, row)]
-    rules = {name: state.headers[name][2] for name in RULES if name in state.headers}
+    rules = {name: state.headers[name].text for name in RULES if name in state.headers}
     for name, value in rules.items():
         try:
             with_rules(Board(rows=("?",)), {name: value})
         except (UnknownName, InvalidOption) as error:
-            state.add_error(*state.headers[name][:2], error)
+            state.add_error(*state.headers[name].place, error)
     rows: Sequence[str]
     sunk_ships: Sequence[Ship] = ()
     if any(_SHOT.search(row) or _begins_with_square(row) for _, row in body) or (not body and "size" in state.headers):
         rows, sunk_ships = _parse_shots(state, body)
     elif "size" in state.headers:
-        line, column, _ = state.headers["size"]
-        state.add(line, column, "a size is given, and a grid follows", "a grid shows its size: remove this row")
+        state.add(
+            *state.headers["size"].place,
+            "a size is given, and a grid follows",
+            "a grid shows its size: remove this row",
+        )
         rows = ["?"]
     elif all(_LIST.fullmatch(row) for _, row in body) or any(_LIST_START.match(row) for _, row in body):
         rows = _parse_lists(state, body)
@@ -92,12 +95,13 @@ def _parse_header(state: _ParseState, row: Row) -> bool:
     if name not in _HEADER_NAMES:
         state.add(*at, f"unknown header {match[1]!r}", suggest(name, _HEADER_NAMES))
     elif name == "whole":
-        state.whole += [(row[0], *ship) for ship in fleets.find_ship_names(row[1], match.start(2))]
+        words = fleets.SHIP_NAME.finditer(row[1], match.start(2))
+        state.whole += [Token(word[0], (row[0], word.start() + 1)) for word in words]
     elif name in state.headers:
         state.add(*at, f"{name} is given twice", "remove one of the two")
     else:
-        value = match[2].strip()
-        state.headers[name] = (row[0], match.start(2) + len(match[2]) - len(match[2].lstrip()) + 1, value)
+        column = match.end(2) - len(match[2].lstrip()) + 1
+        state.headers[name] = Token(match[2].strip(), (row[0], column))
     return True
 
 
@@ -169,16 +173,16 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
     """Return the ships of the "whole" headers, which must be sunk and not overlap `shot_ships`."""
     ships: list[Ship] = []
     occupied = {square for ship in shot_ships for square in ship.squares}
-    for line, column, word in state.whole:
+    for word, place in state.whole:
         ship = parse_ship(word)
         if ship is None:
-            state.add(line, column, f"{word!r} is not a valid ship", "name its first and last square, such as B5-B8")
+            state.add(*place, f"{word!r} is not a valid ship", "name its first and last square, such as B5-B8")
         elif ship.end.x >= len(rows[0]) or ship.end.y >= len(rows):
-            state.add(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
+            state.add(*place, f"{ship} is outside the sea", "columns are letters, rows are numbers")
         elif any(rows[y][x] != SUNK for x, y in ship.squares):
-            state.add(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
+            state.add(*place, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
         elif occupied & set(ship.squares) and ship not in shot_ships:
-            state.add(line, column, f"{ship} overlaps another sunk ship", "two ships share no square")
+            state.add(*place, f"{ship} overlaps another sunk ship", "two ships share no square")
         else:
             occupied |= set(ship.squares)
             ships.append(ship)
@@ -187,11 +191,11 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
 
 def _parse_shots(state: _ParseState, body: Sequence[Row]) -> tuple[Sequence[str], list[Ship]]:
     """Return the rows of a board, and the ships sunk as a whole."""
-    line, column, text = state.headers.get("size", (1, 1, "10x10"))
+    size = state.headers.get("size", Token("10x10", (1, 1)))
     try:
-        width, height = fleets.parse_size(text)
+        width, height = fleets.parse_size(size.text)
     except InvalidOption as error:
-        state.add_error(line, column, error)
+        state.add_error(*size.place, error)
         width = height = 10
     marks: dict[Square, str] = {}
     whole: dict[Square, Ship] = {}

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption, suggest
 from pi_appliance.puzzles import pluralize
@@ -19,7 +18,7 @@ from pi_appliance.puzzles.bimaru.board import (
     find_fleet_error,
     parse_fleet,
 )
-from pi_appliance.puzzles.rendering import Problems
+from pi_appliance.puzzles.rendering import Problems, Token
 
 _ALIASES = ("?", ".~≈wW", "Xx", "<lL◀", ">rR▶", "^tT▲", "vVbB▼", "#mM■", "OoSs●")
 MARKS = {alias: aliases[0] for aliases in _ALIASES for alias in aliases}
@@ -29,24 +28,6 @@ _COMPACT_TOTALS = re.compile(r"\s*\d{2,}\s*", re.ASCII)
 _UNKNOWN_TOTALS = "?-"
 _MARK_HELP = "a square is ? (unknown), . (water), X (ship) or a piece: < > ^ v (ends), # (middle), O (single)"
 _TOTALS_HELP = "write the total of each column above the grid, with blanks between them, and - for an unknown one"
-
-
-class Token(NamedTuple):
-    """A number or one other character, and its place in the file."""
-
-    line: int
-    column: int
-    text: str
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it is a number."""
-        return self.text.isdecimal()
-
-    @property
-    def is_total(self) -> bool:
-        """Whether it can be only a total: a number or -. A ? can be a square, too."""
-        return self.is_number or self.text == "-"
 
 
 class _ParseState(Problems):
@@ -59,9 +40,6 @@ class _ParseState(Problems):
         self.row_totals: list[Token] = []
         self.column_totals: Sequence[Token] = ()
         self.squares: dict[Square, Token] = {}
-
-    def add_at(self, token: Token, message: str, hint: str) -> None:
-        self.add(token.line, token.column, message, hint)
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -94,7 +72,7 @@ def parse(text: str, file: str = "board") -> Board:
     marks = {square: rows[square.y][square.x] for square in state.squares}
     for square in board.find_marks(SHIP_MARKS):
         for message, hint in _find_piece_errors(marks, square):
-            state.add_at(state.squares[square], message, hint)
+            state.add(*state.squares[square].place, message, hint)
     state.raise_any()
     return board
 
@@ -104,9 +82,9 @@ def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
     line, text = row
     match = _HEADER.fullmatch(text)
     if match is None:
-        tokens = [Token(line, found.start() + 1, found[0]) for found in _TOKEN.finditer(text)]
+        tokens = [Token(found[0], (line, found.start() + 1)) for found in _TOKEN.finditer(text)]
         if _COMPACT_TOTALS.fullmatch(text):
-            return [Token(line, tokens[0].column + at, digit) for at, digit in enumerate(tokens[0].text)]
+            return [Token(digit, (line, tokens[0].place[1] + at)) for at, digit in enumerate(tokens[0].text)]
         return tokens
     column = match.start(1) + 1
     if match[1].lower() != "fleet":
@@ -121,58 +99,63 @@ def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
     return []
 
 
+def _is_total(token: Token) -> bool:
+    """Return whether a token can be only a total: a number or -. A ? can be a square, too."""
+    return token.text.isdecimal() or token.text == "-"
+
+
 def _find_column_totals(state: _ParseState, body: Sequence[Sequence[Token]]) -> int:
     """Return the number of the row with the column totals: the first or the last one."""
     clear = [at for at, tokens in enumerate(body) if _is_clear_total_row(tokens)]
     for at in clear[1:]:
-        message = f"these are column totals, and those in line {body[clear[0]][0].line}, too"
-        state.add_at(body[at][0], message, "write them once, above or below the grid")
+        message = f"these are column totals, and those in line {body[clear[0]][0].place[0]}, too"
+        state.add(*body[at][0].place, message, "write them once, above or below the grid")
     if clear:
         if clear[0] not in (0, len(body) - 1):
-            state.add_at(body[clear[0]][0], "column totals within the grid", "write them above or below it")
+            state.add(*body[clear[0]][0].place, "column totals within the grid", "write them above or below it")
         return clear[0]
     others = max(len(tokens) for tokens in body)
     for at in (0, len(body) - 1):  # such as "? ? 3": shorter than the rows, which also have a total
-        if len(body[at]) == others - 1 and all(token.is_total or token.text == Mark.UNKNOWN for token in body[at]):
+        if len(body[at]) == others - 1 and all(_is_total(token) or token.text == Mark.UNKNOWN for token in body[at]):
             return at
-    marks = (token for tokens in body for token in tokens if not token.is_total)
+    marks = (token for tokens in body for token in tokens if not _is_total(token))
     if wrong := next((token for token in marks if token.text not in MARKS), None):
-        state.add_at(wrong, f"{wrong.text!r} is not a mark", _MARK_HELP)
+        state.add(*wrong.place, f"{wrong.text!r} is not a mark", _MARK_HELP)
     else:
-        state.add_at(body[0][0], "the totals of the columns are missing", _TOTALS_HELP)
+        state.add(*body[0][0].place, "the totals of the columns are missing", _TOTALS_HELP)
     return 0
 
 
 def _is_clear_total_row(tokens: Sequence[Token]) -> bool:
-    totals = [at for at, token in enumerate(tokens) if token.is_total]
+    totals = [at for at, token in enumerate(tokens) if _is_total(token)]
     # A row of squares has one total, at its begin or end.
     has_inner = any(0 < at < len(tokens) - 1 for at in totals)
-    return (len(totals) > 1 or has_inner) and all(token.text in _UNKNOWN_TOTALS or token.is_total for token in tokens)
+    return (len(totals) > 1 or has_inner) and all(token.text in _UNKNOWN_TOTALS or _is_total(token) for token in tokens)
 
 
 def _parse_squares(state: _ParseState, body: Sequence[Sequence[Token]]) -> tuple[str, ...]:
     width = len(state.column_totals)
     if width > MAX_SIDE or len(body) > MAX_SIDE:
         token = state.column_totals[MAX_SIDE] if width > MAX_SIDE else body[MAX_SIDE][0]
-        state.add_at(token, "the grid is too large", f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows")
+        state.add(*token.place, "the grid is too large", f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows")
     elif not body:
-        state.add_at(state.column_totals[0], "the grid has no rows", _MARK_HELP)
-    right_side = any(tokens[-1].is_total for tokens in body) and not any(tokens[0].is_total for tokens in body)
+        state.add(*state.column_totals[0].place, "the grid has no rows", _MARK_HELP)
+    right_side = any(_is_total(tokens[-1]) for tokens in body) and not any(_is_total(tokens[0]) for tokens in body)
     rows: list[str] = []
     for y, tokens in enumerate(body):
         total, squares = _split_total(tokens, width, right_side=right_side)
         if total is None:
             hint = "write the number of its ship squares before it, or - if unknown"
-            state.add_at(tokens[0], "this row has no total", hint)
+            state.add(*tokens[0].place, "this row has no total", hint)
         else:
             state.row_totals.append(total)
         if total is not None and len(squares) != width:
             message = f"this row has {pluralize(len(squares), 'square')}, and there are {width} column totals"
             extra = squares[width] if len(squares) > width else tokens[-1]
-            state.add_at(extra, message, "all rows have a square for each column")
+            state.add(*extra.place, message, "all rows have a square for each column")
         for x, token in enumerate(squares):
             if token.text not in MARKS:
-                state.add_at(token, f"{token.text!r} is not a mark", _MARK_HELP)
+                state.add(*token.place, f"{token.text!r} is not a mark", _MARK_HELP)
                 break
             state.squares[Square(x, y)] = token
         rows.append("".join(MARKS.get(token.text, Mark.UNKNOWN) for token in squares))
@@ -181,9 +164,9 @@ def _parse_squares(state: _ParseState, body: Sequence[Sequence[Token]]) -> tuple
 
 def _split_total(tokens: Sequence[Token], width: int, *, right_side: bool) -> tuple[Token | None, Sequence[Token]]:
     """Return the total of a row and its squares. A ? is the total if there is one too many."""
-    if tokens[0].is_total:
+    if _is_total(tokens[0]):
         return tokens[0], tokens[1:]
-    if tokens[-1].is_total:
+    if _is_total(tokens[-1]):
         return tokens[-1], tokens[:-1]
     ends = [-1, 0] if right_side else [0, -1]
     for end in ends:
@@ -196,12 +179,12 @@ def _read_totals(
     state: _ParseState, tokens: Sequence[Token], length: int, names: Sequence[str]
 ) -> tuple[int | None, ...]:
     for token, name in zip(tokens, names, strict=True):
-        if not token.is_number and token.text not in _UNKNOWN_TOTALS:
-            state.add_at(token, f"{token.text!r} is not a total", "write a number, or - for an unknown one")
-        elif token.is_number and (len(token.text) > 2 or int(token.text) > length):
+        if not token.text.isdecimal() and token.text not in _UNKNOWN_TOTALS:
+            state.add(*token.place, f"{token.text!r} is not a total", "write a number, or - for an unknown one")
+        elif token.text.isdecimal() and (len(token.text) > 2 or int(token.text) > length):
             message = f"{name} cannot have {token.text[:9]} ship squares"
-            state.add_at(token, message, f"it has {pluralize(length, 'square')}")
-    return tuple(int(token.text) if token.is_number and len(token.text) < 3 else None for token in tokens)
+            state.add(*token.place, message, f"it has {pluralize(length, 'square')}")
+    return tuple(int(token.text) if token.text.isdecimal() and len(token.text) < 3 else None for token in tokens)
 
 
 def _add_fleet(state: _ParseState, board: Board) -> Board:
@@ -209,10 +192,10 @@ def _add_fleet(state: _ParseState, board: Board) -> Board:
     rows, columns = (
         None if None in totals else sum(filter(None, totals)) for totals in (board.row_totals, board.column_totals)
     )
-    place = state.column_totals[0]
+    place = state.column_totals[0].place
     if rows is not None and columns is not None and rows != columns:
         message = f"the columns add up to {columns}, the rows to {rows}"
-        state.add_at(place, message, "both are the number of ship squares: correct a total")
+        state.add(*place, message, "both are the number of ship squares: correct a total")
         return board
     known = rows if rows is not None else columns
     fleet = board.fleet
@@ -222,7 +205,7 @@ def _add_fleet(state: _ParseState, board: Board) -> Board:
         fleet = preferred if preferred in usual else next(iter(usual), ())
         if not fleet:
             message = f"the totals add up to {known}, which no usual fleet has"
-            state.add_at(place, message, 'write the fleet above the grid, such as "fleet: 5,4,3,3,2"')
+            state.add(*place, message, 'write the fleet above the grid, such as "fleet: 5,4,3,3,2"')
             return board
     elif known is not None and known != sum(fleet):
         message = f"the fleet {format_fleet(fleet)} has {pluralize(sum(fleet), 'square')}, the totals add up to {known}"
@@ -232,9 +215,9 @@ def _add_fleet(state: _ParseState, board: Board) -> Board:
         if None in totals and least > sum(fleet):
             message = f"the known totals of the {name} add up to {least}"
             message += f", the fleet has {pluralize(sum(fleet), 'square')}"
-            state.add_at(place, message, "correct a total or the fleet")
+            state.add(*place, message, "correct a total or the fleet")
     if error := find_fleet_error(fleet, board.width, board.height):
-        state.add_error(*(state.fleet_place if state.fleet else place[:2]), InvalidOption(error))
+        state.add_error(*(state.fleet_place if state.fleet else place), InvalidOption(error))
     return replace(board, fleet=fleet)
 
 
@@ -248,10 +231,10 @@ def _check_lines(state: _ParseState, board: Board) -> None:
         if total is not None and ships > total:
             verb = "is" if ships == 1 else "are"
             message = f"{name} has the total {total}, and {pluralize(ships, 'ship square')} in it {verb} given"
-            state.add_at(token, message, f"write {ships} or more, or correct a square")
+            state.add(*token.place, message, f"write {ships} or more, or correct a square")
         elif total is not None and len(marks) - water < total:
             message = f"{name} has the total {total}, and only {len(marks) - water} of its squares can hold a ship"
-            state.add_at(token, message, f"write {len(marks) - water} or less, or correct a square")
+            state.add(*token.place, message, f"write {len(marks) - water} or less, or correct a square")
     given = len(board.find_marks(SHIP_MARKS))
     if given > sum(board.fleet):
         message = f"{given} ship squares are given, the fleet has {sum(board.fleet)}"

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import Step, load_board, pluralize
@@ -20,7 +19,7 @@ from pi_appliance.puzzles.panguru.board import (
     reachable_places,
     triangle_rows,
 )
-from pi_appliance.puzzles.rendering import Problems, parse_error, svg_document
+from pi_appliance.puzzles.rendering import Problems, Token, find_tokens, parse_error, svg_document
 
 _HEADER = re.compile(r"\s*(plates|pebbles|moves)\s*[:=]", re.IGNORECASE)
 _SEPARATORS = "/|,;\"'"  # allowed between or around plates and pebbles
@@ -28,11 +27,6 @@ _HOLE_MARKS = "-._"
 _BOARD_HELP = (
     "draw two triangles side by side, plates and pebbles, or write 15 plates, a space and 15 pebbles, - for the hole"
 )
-
-
-class _Mark(NamedTuple):
-    text: str
-    place: tuple[int, int]  # line and column
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -55,38 +49,38 @@ def parse(text: str, file: str = "board") -> Board:
     )
 
 
-def _split_sections(text: str) -> dict[str, list[tuple[int, int, str]]]:
-    """Return rows as (line, column, text) by their header; "" stands for none."""
-    sections, header = dict[str, list[tuple[int, int, str]]](), ""
+def _split_sections(text: str) -> dict[str, list[Token]]:
+    """Return the rows by their header; "" stands for none."""
+    sections, header = dict[str, list[Token]](), ""
     for number, row in enumerate(text.splitlines(), 1):
         match = _HEADER.match(row)
         start = match.end() if match else 0
         header = match[1].lower() if match else header
-        has_moves = header == "moves" and any(text.strip() for _, _, text in sections.get(header, ()))
+        has_moves = header == "moves" and any(known.text.strip() for known in sections.get(header, ()))
         if has_moves and not match and row.strip(" ,[]") and not re.search("[0-9]", row):
             header = ""  # the board is drawn below its moves
-        sections.setdefault(header, []).append((number, start + 1, row[start:]))
+        sections.setdefault(header, []).append(Token(row[start:], (number, start + 1)))
     return sections
 
 
-def _parse_marks(rows: list[tuple[int, int, str]], problems: Problems) -> Iterator[list[_Mark]]:
+def _parse_marks(rows: list[Token], problems: Problems) -> Iterator[list[Token]]:
     """Yield the marks of each row that has any; report the first invalid one of each row."""
-    for number, first, row in rows:
-        marks: list[_Mark] = []
+    for row, (line, first) in rows:
+        marks: list[Token] = []
         for column, each in enumerate(row, first):
             if each in _HOLE_MARKS:
-                marks.append(_Mark(HOLE, (number, column)))
+                marks.append(Token(HOLE, (line, column)))
             elif each.isascii() and each.isalpha():
-                marks.append(_Mark(each.upper(), (number, column)))
+                marks.append(Token(each.upper(), (line, column)))
             elif not each.isspace() and each not in _SEPARATORS:
                 hint = "a colour is a letter from A to Z, the hole is -"
-                problems.add(number, column, f"{each!r} is not a colour", hint)
+                problems.add(line, column, f"{each!r} is not a colour", hint)
                 break
         if marks:
             yield marks
 
 
-def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple[list[_Mark], list[_Mark]]:
+def _split_triangles(sections: dict[str, list[list[Token]]], file: str) -> tuple[list[Token], list[Token]]:
     rows = sections.get("", [])
     if "plates" in sections or "pebbles" in sections:
         halves = [[mark for row in sections.get(name, []) for mark in row] for name in ("plates", "pebbles")]
@@ -109,7 +103,7 @@ def _split_triangles(sections: dict[str, list[list[_Mark]]], file: str) -> tuple
     return plates, pebbles
 
 
-def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
+def _split_rows(rows: list[list[Token]], file: str) -> list[list[Token]]:
     if not rows:
         raise parse_error(file, 1, 1, "there is no board here", _BOARD_HELP)
     lengths = [len(row) for row in rows]
@@ -134,13 +128,13 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
     raise parse_error(file, *first[0].place, message, _BOARD_HELP)
 
 
-def _missing_half(name: str, last: _Mark, hint: str, file: str) -> ConfigError:
+def _missing_half(name: str, last: Token, hint: str, file: str) -> ConfigError:
     """Return the error about a board that ends with the mark `last`, without one half."""
     line, column = last.place
     return parse_error(file, line, column + 1, f"the {name} are missing", hint)
 
 
-def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
+def _check_colours(plates: list[Token], pebbles: list[Token], file: str) -> None:
     problems = Problems(file)
     homes = [mark for mark in plates if mark.text in {HOME, HOLE}]
     if len(homes) != 1:
@@ -161,14 +155,14 @@ def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None
     problems.raise_any()
 
 
-def _parse_moves(rows: list[tuple[int, int, str]], places: int, file: str) -> MoveLines:
+def _parse_moves(rows: list[Token], places: int, file: str) -> MoveLines:
     words = [
-        _Mark(match[0], (number, first + match.start()))
-        for number, first, row in rows
+        Token(match[0], (line, first + match.start()))
+        for row, (line, first) in rows
         for match in re.finditer(r"[^\s,;]+", row)
     ]
     parts = words if words and not words[0].text.startswith("[") else []  # one by one, so that an error has its place
-    whole = _Mark(" ".join(row for _, _, row in rows), words[0].place if words else (1, 1))
+    whole = Token(" ".join(row.text for row in rows), words[0].place if words else (1, 1))
     lines: MoveLines = ()
     for part in [*parts, whole]:
         try:
@@ -182,31 +176,27 @@ def _parse_moves(rows: list[tuple[int, int, str]], places: int, file: str) -> Mo
 def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
     """Read a solution of `board`: the path of the hole, such as 0-3-5. Raises ConfigError."""
     board = load_board(board, Board)
-    words = [
-        (match[0], number, match.start() + 1)
-        for number, row in enumerate(text.splitlines(), 1)
-        for match in re.finditer(r"[^-\s]+|-", row)
-    ]
+    words = list(find_tokens(text, r"[^-\s]+|-"))
     reachable = reachable_places(board)
     example = f"{board.hole}-{(reachable[board.hole] or (0,))[0]}"
     hint = f"write the path of the hole, which starts at {board.hole}, such as {example}"
     path: list[int] = []
     before = "-"
-    for word, line, column in words:
+    for word, place in words:
         if word == before == "-":
-            raise parse_error(file, line, column, "a place is missing before this -", hint)
+            raise parse_error(file, *place, "a place is missing before this -", hint)
         before = word
         if word == "-":
             continue
         if not re.fullmatch("[0-9]{1,3}", word) or int(word) >= len(reachable):
-            raise parse_error(file, line, column, f"{word!r} is not a place of this board", hint)
+            raise parse_error(file, *place, f"{word!r} is not a place of this board", hint)
         path.append(int(word))
         if path[0] != board.hole:
-            raise parse_error(file, line, column, f"the hole does not start at {path[0]}", hint)
+            raise parse_error(file, *place, f"the hole does not start at {path[0]}", hint)
     if not path:
         raise parse_error(file, 1, 1, "there is no solution here", hint)
     if before == "-":
-        raise parse_error(file, *words[-1][1:], "a place is missing after this -", hint)
+        raise parse_error(file, *words[-1].place, "a place is missing after this -", hint)
     return tuple(path[1:])
 
 

@@ -11,7 +11,7 @@ from operator import not_
 from pi_appliance.errors import Problem, Refused
 from pi_appliance.puzzles import Progress, Step, load_board, pluralize, rendering
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
-from pi_appliance.puzzles.rendering import SOLUTION_END, Problems, parse_error, svg_document
+from pi_appliance.puzzles.rendering import SOLUTION_END, Problems, find_tokens, parse_error, svg_document
 
 HOLE_SIZE = 40  # SVG units
 # Wood, and dark wood in dark mode.
@@ -234,7 +234,6 @@ def _apply_jump(pegs: frozenset[Hole], jump: Jump) -> frozenset[Hole]:
     return pegs - {start, Hole((start.x + end.x) // 2, (start.y + end.y) // 2)} | {end}
 
 
-_WORD = re.compile(r"\S+")
 _MOVE = re.compile(r"\d{1,2},\d{1,2}(-\d{1,2},\d{1,2})+", re.ASCII)
 _HOLE = re.compile(r"\d+,\d+", re.ASCII)
 _JUMP_HELP = (
@@ -264,17 +263,15 @@ def parse_solution(board: Board | str, text: str, file: str = "solution") -> Sol
     jumps, problems = list[Jump](), Problems(file)
     example = board.holes[len(board.holes) // 2]
     hole_help = f"write a hole as x,y, both counted from 0 at the top left, such as {example}"
-    for number, row in enumerate(text.splitlines(), 1):
-        for word in _WORD.finditer(row):
-            at = word.start() + 1
-            if not _MOVE.fullmatch(word[0]):
-                problems.add(number, at, f"{word[0]!r} is not a jump", _JUMP_HELP)
-                continue
-            holes = {each.start(): Hole(*map(int, each[0].split(","))) for each in _HOLE.finditer(word[0])}
-            jumps += [Jump(start, end) for start, end in pairwise(holes.values())]
-            for start, hole in holes.items():
-                if hole not in board.holes:
-                    problems.add(number, at + start, f"there is no hole at {hole}", hole_help)
+    for word, (line, column) in find_tokens(text):
+        if not _MOVE.fullmatch(word):
+            problems.add(line, column, f"{word!r} is not a jump", _JUMP_HELP)
+            continue
+        holes = {each.start(): Hole(*map(int, each[0].split(","))) for each in _HOLE.finditer(word)}
+        jumps += [Jump(start, end) for start, end in pairwise(holes.values())]
+        for at, hole in holes.items():
+            if hole not in board.holes:
+                problems.add(line, column + at, f"there is no hole at {hole}", hole_help)
     if not jumps and not problems and len(board.pegs) != 1:
         problems.add(1, 1, "no jump is written here", _JUMP_HELP)
     problems.raise_any()

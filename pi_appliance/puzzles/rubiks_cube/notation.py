@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import Step, load_board, pluralize
-from pi_appliance.puzzles.rendering import Problems, listing_parser, move_problems, parse_error, svg_document
+from pi_appliance.puzzles.rendering import (
+    Problems,
+    Token,
+    find_tokens,
+    listing_parser,
+    move_problems,
+    parse_error,
+    svg_document,
+)
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
     TURN_NAMES,
@@ -47,12 +55,6 @@ class Fault(NamedTuple):
     facelet: int
     message: str
     hint: str
-
-
-class _Letter(NamedTuple):
-    mark: str
-    line: int
-    column: int
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -138,40 +140,34 @@ def _is_sticker_text(text: str) -> bool:
 
 
 def _read_stickers(text: str, side: int | None, file: str) -> Board:
-    letters = [
-        _Letter(mark, line, column)
-        for line, row in enumerate(text.splitlines(), 1)
-        for column, mark in enumerate(row, 1)
-        if not mark.isspace()
-    ]
-    marks = {letter.mark.upper() for letter in letters}
+    letters = list(find_tokens(text, r"\S"))
+    marks = {letter.text.upper() for letter in letters}
     face_of = _BY_COLOUR if marks & set("WYGO") and not marks & set("UFDL") else _BY_FACE
     kind = "colour" if face_of is _BY_COLOUR else "face"
     hint = f"stickers are {' '.join(face_of)}; check that all are of one kind"
     problems = Problems(file)
-    for mark, line, column in letters:
+    for mark, place in letters:
         if mark.upper() not in face_of:
-            problems.add(line, column, f"{mark!r} is not a {kind}", hint)
+            problems.add(*place, f"{mark!r} is not a {kind}", hint)
     problems.raise_any()
     found_side = _SIDE_BY_STICKERS.get(len(letters))
     if found_side is None or side not in {None, found_side}:
-        last = letters[-1]
         message = f"there are {pluralize(len(letters), 'sticker')}"
         hint = f"a {side}x{side}x{side} has {6 * side * side}" if side else _STICKER_HELP
-        raise parse_error(file, last.line, last.column, message, hint)
+        raise parse_error(file, *letters[-1].place, message, hint)
     ordered = _order_net(letters, found_side) or letters
-    facelets = "".join(face_of[letter.mark.upper()] for letter in ordered)
+    facelets = "".join(face_of[letter.text.upper()] for letter in ordered)
     names = {face: mark for mark, face in face_of.items()}
     for at, message, hint in find_faults(facelets, found_side, names):
-        problems.add(ordered[at].line, ordered[at].column, message, hint)
+        problems.add(*ordered[at].place, message, hint)
     problems.raise_any()
     return Board(found_side, facelets)
 
 
-def _order_net(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:
-    by_line: dict[int, list[_Letter]] = {}
+def _order_net(letters: Sequence[Token], side: int) -> list[Token] | None:
+    by_line: dict[int, list[Token]] = {}
     for letter in letters:
-        by_line.setdefault(letter.line, []).append(letter)
+        by_line.setdefault(letter.place[0], []).append(letter)
     rows = list(by_line.values())
     if [len(row) for row in rows] != [side] * side + [4 * side] * side + [side] * side:
         return None
@@ -195,20 +191,20 @@ def _apply_move(facelets: str, side: int, move: str) -> str:
 
 def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> list[str]:
     problems, moves = Problems(file), list[str]()
-    for line, row in enumerate(text.splitlines(), 1):
-        plain = re.sub(f"[{_PRIMES}]", "'", row)
-        if not faces_only:
+    plain = re.sub(f"[{_PRIMES}]", "'", text)
+    if not faces_only:
+        for line, row in enumerate(text.splitlines(), 1):
             _check_brackets(row, line, problems)
-            plain = re.sub(r"[(),]", " ", plain)
-        for match in re.finditer(r"\S+", plain):
-            word, parts = match[0], [part[0] for part in TURN_PATTERN.finditer(match[0])]
-            if "".join(parts) != word:
-                parts = [word]
-            moves += parts
-            if not all(parse_turn(part, side) for part in parts) or (faces_only and not set(parts) <= set(TURN_NAMES)):
-                is_of_3x3x3 = side == 2 and re.match(r"[URFDLB]w|[urfdlbMES]", word)
-                message = f"{word!r} is not a move" + " of a 2x2x2" * bool(is_of_3x3x3)
-                problems.add(line, match.start() + 1, message, "it has no middle layer" if is_of_3x3x3 else _MOVE_HELP)
+        plain = re.sub(r"[(),]", " ", plain)
+    for word, place in find_tokens(plain):
+        parts = [part[0] for part in TURN_PATTERN.finditer(word)]
+        if "".join(parts) != word:
+            parts = [word]
+        moves += parts
+        if not all(parse_turn(part, side) for part in parts) or (faces_only and not set(parts) <= set(TURN_NAMES)):
+            is_of_3x3x3 = side == 2 and re.match(r"[URFDLB]w|[urfdlbMES]", word)
+            message = f"{word!r} is not a move" + " of a 2x2x2" * bool(is_of_3x3x3)
+            problems.add(*place, message, "it has no middle layer" if is_of_3x3x3 else _MOVE_HELP)
     if len(moves) > _MAX_MOVES:
         problems.add(1, 1, f"there are {len(moves):,} moves", f"at most {_MAX_MOVES:,} are read")
     problems.raise_any()

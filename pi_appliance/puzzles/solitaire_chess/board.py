@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Rules, Step, Validation, check_rules, load_board, parse_number, pluralize
-from pi_appliance.puzzles.rendering import Problems, svg_document
+from pi_appliance.puzzles.rendering import Problems, find_tokens, svg_document
 
 PIECES = "KQRBNP"
 EMPTY = "."
@@ -388,11 +388,10 @@ def parse_solution(board: Board | str, text: str, file: str = "solution") -> Sol
     pieces: dict[Square, str] = dict(board.pieces)
     problems = Problems(file)
     captures: list[Capture] = []
-    for word in re.finditer(r"\S+", text):
-        match = _CAPTURE.fullmatch(word[0])
-        place = text.count("\n", 0, word.start()) + 1, word.start() - text.rfind("\n", 0, word.start())
+    for word, place in find_tokens(text):
+        match = _CAPTURE.fullmatch(word)
         if not match:
-            problems.add(*place, f"{word[0]!r} is not a valid capture", hint)
+            problems.add(*place, f"{word!r} is not a valid capture", hint)
             continue
         start, end = (Square("abcdefgh".index(match[at].lower()), int(match[at + 1]) - 1) for at in (2, 4))
         piece = _FIGURES.get(match[1], match[1]) or "P"
