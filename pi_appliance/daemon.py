@@ -28,13 +28,13 @@ from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.cli.client import local_config_option, visible
 from pi_appliance.config import config_file, secrets
-from pi_appliance.config.config_file import ConfigProblemJson, WrongFile
+from pi_appliance.config.config_file import WrongFile
 from pi_appliance.config.options import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.config.units import format_time
 from pi_appliance.diagnostics.health import find_problems
 from pi_appliance.discovery import DiscoveryService
-from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.errors import ApplianceError, ConfigError, Problem
 from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance.backup_restore import restore_pending
 from pi_appliance.maintenance.update_check import UpdateChecker
@@ -438,7 +438,7 @@ class NextJobJson(TypedDict):
 class ConfigErrorJson(TypedDict):
     """Why another configuration than that of the file is in use."""
 
-    problems: list[ConfigProblemJson]
+    problems: Sequence[Problem]
     in_use_since: Instant | None
 
 

@@ -73,11 +73,9 @@ class SchemaCollection:
         raise TypeError(f"no JSON Schema for {hint}")
 
     def _schema_of_class(self, hint: Any, kind: type, arguments: Sequence[Any]) -> Schema:
-        if typing.is_typeddict(kind):
+        if typing.is_typeddict(kind) or dataclasses.is_dataclass(kind):
             if arguments:  # a generic one has no name of its own
                 return self._object(kind, dict(zip(kind.__parameters__, arguments, strict=True)))  # type: ignore[attr-defined]
-            return self._named(kind)
-        if dataclasses.is_dataclass(kind):
             return self._named(kind)
         if issubclass(kind, StrEnum):
             return {"type": "string", "enum": [str(each) for each in kind]}

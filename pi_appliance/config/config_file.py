@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, decode_text, parse_yaml
 from pi_appliance.config.loader import find_state_dirs, last_good_path, load_config, load_usable, read_yaml
 from pi_appliance.config.options import Config
-from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
+from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.system import files
 from pi_appliance.system.files import display_path
 
@@ -246,20 +246,10 @@ def _write_if_changed(path: Path, text: str) -> bool:
     return True
 
 
-class ConfigProblemJson(TypedDict):
-    """A problem of a configuration file."""
-
-    file: str
-    line: int
-    column: int
-    message: str
-    hint: str
-
-
 class WrongFile(TypedDict):
     """The problems of the file, and since when the configuration in use was the file."""
 
-    problems: list[ConfigProblemJson]
+    problems: Sequence[Problem]
     in_use_since: datetime | None
 
 
@@ -268,8 +258,4 @@ def describe_error(config: Config, error: ConfigError) -> WrongFile:
     since = None
     with contextlib.suppress(OSError):
         since = datetime.fromtimestamp(last_good_path(config.path, config.state_dir).stat().st_mtime, UTC)
-    problems: list[ConfigProblemJson] = [
-        {"file": each.file, "line": each.line, "column": each.column, "message": each.message, "hint": each.hint}
-        for each in error.problems
-    ]
-    return {"problems": problems, "in_use_since": since}
+    return {"problems": error.problems, "in_use_since": since}

@@ -9,9 +9,10 @@ import click
 
 from pi_appliance.cli.client import json_option, optional_config_option, visible
 from pi_appliance.diagnostics import job_checks, machine_checks
-from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Status, result_values, run_checks
+from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Status, run_checks
 from pi_appliance.diagnostics.support_bundle import write_bundle
 from pi_appliance.errors import ConfigNotFound
+from pi_appliance.operations import to_json
 
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", job_checks.check_configuration),
@@ -93,7 +94,7 @@ def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -
         results.append(result)
         if not as_json:
             click.echo(visible(format_result(result)))
-    click.echo(json.dumps([result_values(each) for each in results]) if as_json else summarize(results))
+    click.echo(json.dumps(to_json(results)) if as_json else summarize(results))
     if bundle is not None:
         for name in write_bundle(bundle, context, results):
             click.echo(f"{bundle}: {name}", err=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self, TypedDict
+from typing import Annotated, Self
 
 from pi_appliance.config import CONFIG_NAME, loader
 from pi_appliance.config.options import Config
@@ -135,12 +135,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The one-line result of `check`; `fix` is a command or an instruction."""
+    """The one-line result of `check`."""
 
     check: str
     status: Status
     summary: str
-    fix: str = ""
+    fix: Annotated[str, "a command or an instruction; empty if nothing is wrong"] = ""
 
 
 def ok(check: str, summary: str) -> CheckResult:
@@ -176,20 +176,6 @@ def run_checks(context: DiagnosticContext, checks: Sequence[tuple[str, Check]]) 
             yield skipped(name, str(reason))
         except Exception as error:  # noqa: BLE001 - one error must not stop the other checks
             yield warn(name, f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT)
-
-
-class CheckJson(TypedDict):
-    """The result of a check as a JSON object."""
-
-    check: str
-    status: Status
-    summary: str
-    fix: Annotated[str, "a command or an instruction; empty if nothing is wrong"]
-
-
-def result_values(result: CheckResult) -> CheckJson:
-    """Return `result` as plain values."""
-    return {"check": result.check, "status": result.status, "summary": result.summary, "fix": result.fix}
 
 
 def error_result(error: object, otherwise: str) -> tuple[str, str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from pi_appliance.config import loader, secret_writer, secrets
 from pi_appliance.config.secrets import MARK, Redactor, secret_names
-from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, result_values
+from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext
 from pi_appliance.errors import ApplianceError
+from pi_appliance.operations import to_json
 from pi_appliance.scheduling.crontab import OWN_MARK, SystemCrontab, UserCrontab
 from pi_appliance.storage import model
 from pi_appliance.storage.model import Outcome, Run
@@ -39,7 +40,7 @@ def write_bundle(path: Path, context: DiagnosticContext, results: Sequence[Check
     for name, make in _PARTS.items():
         if is_complete or name in _WITHOUT_SECRETS:
             parts |= _make_part(name, make, context, redactor)
-    parts["doctor.json"] = _json(redactor.redact_settings([result_values(each) for each in results]))
+    parts["doctor.json"] = _json(redactor.redact_settings(to_json(results)))
     left_out = "" if is_complete else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
     parts["README.txt"] = _README + left_out
     with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:

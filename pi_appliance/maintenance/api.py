@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypedDict
 
 from pi_appliance import __version__
 from pi_appliance.config import units
-from pi_appliance.diagnostics.context import CheckJson, CheckResult, DiagnosticContext, ok, result_values, warn
+from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, ok, warn
 from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import Instant
@@ -23,9 +23,9 @@ from pi_appliance.system.systemd import PowerAction
 _DELAY = 0.5  # seconds until a restart, so that the answer and the page arrive
 
 
-async def show_facts(services: Services, _: Values) -> list[CheckJson]:
+async def show_facts(services: Services, _: Values) -> list[CheckResult]:
     """Return the facts about the machine."""
-    return [result_values(each) for each in await machine_facts(services)]
+    return await machine_facts(services)
 
 
 async def machine_facts(services: Services) -> list[CheckResult]:

@@ -18,7 +18,6 @@ from pi_appliance.music.model import (
     Capability,
     Mode,
     Output,
-    OutputJson,
     PlayerState,
     QueuePosition,
     ReplayGainMode,
@@ -26,7 +25,6 @@ from pi_appliance.music.model import (
     Track,
     TrackRating,
     Uri,
-    output_values,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import Music, MusicJson, MusicServices, music_values, remember_partition
@@ -151,7 +149,7 @@ async def check_player(services: MusicServices, values: Values) -> PlayerCheckJs
         raise Unavailable(f"{options.address} does not answer within {_CHECK_TIMEOUT:.0f} seconds") from None
     finally:
         await player.close()
-    names = ", ".join(each.name for each in outputs if each.enabled)
+    names = ", ".join(each.name for each in outputs if each.on)
     mixer = "the volume can be set" if Capability.VOLUME in capabilities else "it has no mixer"
     return {"text": f"{options.address} answers; {mixer}{f'; output: {names}' if names else ''}"}
 
@@ -250,9 +248,9 @@ replay_gain = player_command(_set_replay_gain)
 # Outputs
 
 
-async def list_outputs(services: MusicServices, _: Values) -> list[OutputJson]:
+async def list_outputs(services: MusicServices, _: Values) -> Sequence[Output]:
     """Return the outputs."""
-    return [output_values(each) for each in await (await player_of(services)).list_outputs()]
+    return await (await player_of(services)).list_outputs()
 
 
 async def list_sound_cards(_: MusicServices, __: Values) -> Sequence[SoundCard]:
@@ -280,13 +278,13 @@ def _is_reached(hub: Music) -> bool:
     return hub.state is not None and not hub.uses_fallback
 
 
-async def set_output(services: MusicServices, values: Values) -> list[OutputJson]:
+async def set_output(services: MusicServices, values: Values) -> Sequence[Output]:
     """Enable or disable an output by its id."""
     await (await player_of(services)).set_output(values["id"], values["on"])
     return await list_outputs(services, values)
 
 
-async def _switch_output(services: MusicServices, values: Values, *, enabled: bool) -> list[OutputJson]:
+async def _switch_output(services: MusicServices, values: Values, *, enabled: bool) -> Sequence[Output]:
     output = _find_output(await (await player_of(services)).list_outputs(), values["output"])
     return await set_output(services, {"id": output.id, "on": enabled})
 
@@ -353,7 +351,7 @@ async def delete_partition(services: MusicServices, values: Values) -> list[Part
     return await list_partitions(services, values)
 
 
-async def move_output(services: MusicServices, values: Values) -> list[OutputJson]:
+async def move_output(services: MusicServices, values: Values) -> Sequence[Output]:
     """Move an output into a partition, by default the one in use."""
     player, target = await player_of(services), values["to"]
     current = await _current_partition(player)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.music.model import output_values, player_values
+from pi_appliance.music.model import player_values
 from pi_appliance.music.player_hub import MusicDaemon, music_values
 from pi_appliance.operations import Operation, text
 from pi_appliance.web.params import Call
@@ -141,7 +141,7 @@ class PlayerEvents:
         player, data = await self._daemon.hub.player(), dict[str, Any]()
         with contextlib.suppress(Refused):
             if name == "output":
-                data = {"outputs": [output_values(each) for each in await player.list_outputs()]}
+                data = {"outputs": await player.list_outputs()}
             else:
                 data = dataclasses.asdict(await player.library_stats())
         if name in ("output", "database"):

@@ -22,7 +22,7 @@ from pi_appliance.music.model import (
     EntryType,
     LibraryFilter,
     LibraryStats,
-    PageJson,
+    Page,
     QueuePosition,
     RatedEntry,
     SavedPlaylist,
@@ -32,7 +32,7 @@ from pi_appliance.music.model import (
     Uri,
     cut_page,
     extended,
-    page_values,
+    replace_items,
 )
 from pi_appliance.music.operations import URI
 from pi_appliance.music.player import Player
@@ -227,16 +227,15 @@ async def save_queue(services: MusicServices, values: Values) -> SavedQueueJson:
 # Library
 
 
-async def browse(services: MusicServices, values: Values) -> PageJson[Entry]:
+async def browse(services: MusicServices, values: Values) -> Page[Entry]:
     """Return the entries of a folder."""
     player = await player_of(services)
-    entries = await player.list_directory(values["folder"].strip("/"), values["start"], values["count"])
-    return page_values(entries)
+    return await player.list_directory(values["folder"].strip("/"), values["start"], values["count"])
 
 
-async def _list(services: MusicServices, values: Values, *, kind: EntryType) -> PageJson[Entry]:
+async def _list(services: MusicServices, values: Values, *, kind: EntryType) -> Page[Entry]:
     player = await player_of(services)
-    return page_values(await player.list_library(kind, _filter(values), values["start"], values["count"]))
+    return await player.list_library(kind, _filter(values), values["start"], values["count"])
 
 
 artists = partial(_list, kind=EntryType.ARTIST)
@@ -245,7 +244,7 @@ genres = partial(_list, kind=EntryType.GENRE)
 tracks = partial(_list, kind=EntryType.TRACK)
 
 
-async def search(services: MusicServices, values: Values) -> PageJson[Entry]:
+async def search(services: MusicServices, values: Values) -> Page[Entry]:
     """Return the tracks that have words in their tags."""
     return await tracks(services, {**values, "search": values["words"]})
 
@@ -255,7 +254,7 @@ def _filter(values: Values) -> LibraryFilter:
     return LibraryFilter(artist=artist, album=album, genre=genre, text=words)
 
 
-async def favourites(services: MusicServices, values: Values) -> PageJson[RatedEntry]:
+async def favourites(services: MusicServices, values: Values) -> Page[RatedEntry]:
     """Return the favourite tracks with their ratings."""
     player = await player_of(services)
     page = await player.list_favourites(values["start"], values["count"])
@@ -265,7 +264,7 @@ async def favourites(services: MusicServices, values: Values) -> PageJson[RatedE
         extended(RatedEntry, entry, rating=known.get(uri, TrackRating()).rating)
         for entry, uri in zip(page.items, uris, strict=True)
     ]
-    return {"start": page.start, "length": page.length, "more": page.has_more, "items": items}
+    return replace_items(page, items)
 
 
 async def stats(services: MusicServices, values: Values) -> LibraryStats:
@@ -323,14 +322,14 @@ class PlaylistJson(TypedDict):
     changed: str
 
 
-async def list_playlists(services: MusicServices, values: Values) -> PageJson[PlaylistJson]:
+async def list_playlists(services: MusicServices, values: Values) -> Page[PlaylistJson]:
     """Return the saved playlists."""
     known = await (await player_of(services)).list_playlists()
     playlists: list[PlaylistJson] = [{"name": each.name, "changed": each.modified} for each in known]
-    return page_values(cut_page(playlists, values["start"], values["count"]))
+    return cut_page(playlists, values["start"], values["count"])
 
 
-async def show_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
+async def show_playlist(services: MusicServices, values: Values) -> Page[Entry]:
     """Return a page of a playlist."""
     return await _entries(services, values["name"], values["start"], values["count"])
 
@@ -342,7 +341,7 @@ async def play_playlist(services: MusicServices, values: Values) -> list[AddResu
     return [await player.add_source(source, where, play=where is QueuePosition.REPLACE)]
 
 
-async def add_to_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
+async def add_to_playlist(services: MusicServices, values: Values) -> Page[Entry]:
     """Append sources to a playlist."""
     stations = services.stations
     found: Sequence[Source] = await asyncio.to_thread(_parse_sources, values, services)
@@ -353,14 +352,14 @@ async def add_to_playlist(services: MusicServices, values: Values) -> PageJson[E
     return await _entries(services, values["name"])
 
 
-async def remove_from_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
+async def remove_from_playlist(services: MusicServices, values: Values) -> Page[Entry]:
     """Remove entries from a playlist."""
     positions = values["positions"] or [number - 1 for number in values["numbers"]]
     await (await player_of(services)).remove_from_playlist(values["name"], set(positions))
     return await _entries(services, values["name"])
 
 
-async def move_in_playlist(services: MusicServices, values: Values) -> PageJson[Entry]:
+async def move_in_playlist(services: MusicServices, values: Values) -> Page[Entry]:
     """Move an entry of a playlist."""
     position = values["number"] - 1 if values["position"] is None else values["position"]
     target = values["to_number"] - 1 if values["to"] is None else values["to"]
@@ -386,9 +385,8 @@ async def delete_playlist(services: MusicServices, values: Values) -> SavedPlayl
     return {"playlist": values["name"]}
 
 
-async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> PageJson[Entry]:
-    page = await (await player_of(services)).list_playlist(name, start, count)
-    return page_values(page)
+async def _entries(services: MusicServices, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+    return await (await player_of(services)).list_playlist(name, start, count)
 
 
 # USB drives

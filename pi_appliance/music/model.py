@@ -180,21 +180,23 @@ class RatedEntry(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """A part of a list: `items` from index `start` on.
+    """A part of a list: `items` from index `start` on."""
 
-    `length` is that of the whole list, if it is known.
-    """
-
-    items: Sequence[T]
     start: int
-    length: int | None
-    has_more: bool
+    length: Annotated[int | None, "the length of the whole list; null if it is not known"]
+    more: Annotated[bool, "whether there are items after this page"]
+    items: Sequence[T]
 
 
 def cut_page(items: Sequence[T], start: int, count: int) -> Page[T]:
     """Return `count` of `items`, which are the whole list, from index `start` on."""
     start, end = max(0, start), max(0, start) + max(0, count)
-    return Page(items=items[start:end], start=start, length=len(items), has_more=end < len(items))
+    return Page(items=items[start:end], start=start, length=len(items), more=end < len(items))
+
+
+def replace_items(page: Page[Any], items: Sequence[T]) -> Page[T]:
+    """Return `page` with other items."""
+    return Page(items=items, start=page.start, length=page.length, more=page.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +274,7 @@ class Output:
 
     id: int
     name: str
-    enabled: bool
+    on: bool
     plugin: str = ""
 
 
@@ -455,31 +457,3 @@ def player_values(state: PlayerState) -> PlayerJson:
         "partition": state.partition,
         "error": state.error,
     }
-
-
-class PageJson(TypedDict, Generic[T]):
-    """A page of a list."""
-
-    start: int
-    length: Annotated[int | None, "the length of the whole list; null if it is not known"]
-    more: Annotated[bool, "whether there are items after this page"]
-    items: Sequence[T]
-
-
-def page_values(page: Page[T]) -> PageJson[T]:
-    """Return a page as a JSON object."""
-    return {"start": page.start, "length": page.length, "more": page.has_more, "items": page.items}
-
-
-class OutputJson(TypedDict):
-    """An audio output."""
-
-    id: int
-    name: str
-    on: bool
-    plugin: str
-
-
-def output_values(output: Output) -> OutputJson:
-    """Return an output as a JSON object."""
-    return {"id": output.id, "name": output.name, "on": output.enabled, "plugin": output.plugin}

@@ -188,7 +188,7 @@ class MusicPages:
             for kind in (EntryType.ARTIST, EntryType.ALBUM):
                 page = await player.list_library(kind, wanted, 0, _MAX_MATCHES)
                 if page.items:
-                    parts.append((_HEADINGS[kind], page, f"{more}by={kind}&" if page.has_more else ""))
+                    parts.append((_HEADINGS[kind], page, f"{more}by={kind}&" if page.more else ""))
         return [*parts, ("Tracks", await player.list_library(EntryType.TRACK, wanted, start, PAGE_SIZE), more)]
 
     async def _favourites_of(self, player: Player, tracks: Sequence[Track]) -> frozenset[str]:

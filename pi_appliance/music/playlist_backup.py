@@ -31,7 +31,7 @@ def export_playlists(config: Config, secrets: Mapping[str, str]) -> dict[str, by
                 while has_more:
                     page = await player.list_playlist(playlist.name, len(uris), _PAGE_SIZE)
                     uris += [entry.track.uri if entry.track else entry.uri for entry in page.items]
-                    has_more = page.has_more and bool(page.items)
+                    has_more = page.more and bool(page.items)
                 found[quote(playlist.name, safe=" ") + _SUFFIX] = "".join(f"{uri}\n" for uri in uris).encode()
         return found
 

@@ -45,4 +45,4 @@ class RatingStore:
         query = "SELECT uri FROM track_ratings WHERE favourite = 1 ORDER BY uri LIMIT ? OFFSET ?"
         length = int(self._rows("SELECT count(*) FROM track_ratings WHERE favourite = 1", ())[0][0])
         items = [track_entry(Track(uri=row["uri"])) for row in self._rows(query, (count, start))]
-        return Page(items=items, start=start, length=length, has_more=start + len(items) < length)
+        return Page(items=items, start=start, length=length, more=start + len(items) < length)

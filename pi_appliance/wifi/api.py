@@ -20,7 +20,7 @@ from pi_appliance.wifi.hotspot import (
     page_address,
     require_reachable_page,
 )
-from pi_appliance.wifi.joining import AttemptState, WifiService
+from pi_appliance.wifi.joining import Attempt, AttemptState, WifiService
 from pi_appliance.wifi.network_manager import Security
 
 
@@ -32,14 +32,6 @@ class WifiNetworkJson(TypedDict):
     security: Annotated[Security | None, "null if it is away"]
     in_use: bool
     known: Annotated[bool, "it is stored"]
-
-
-class WifiAttemptJson(TypedDict):
-    """The newest attempt to join a network."""
-
-    ssid: str
-    state: AttemptState
-    message: str
 
 
 class HotspotJson(TypedDict):
@@ -56,7 +48,7 @@ class WifiJson(TypedDict):
 
     obstacle: Annotated[str, "why it cannot be used, or empty"]
     networks: list[WifiNetworkJson]
-    last: WifiAttemptJson | None
+    last: Attempt | None
     hotspot: HotspotJson
     address: Annotated[str, "of the page in the network"]
 
@@ -83,11 +75,11 @@ async def show(services: Services, values: Values) -> WifiJson:
         rows += [{"ssid": ssid, "signal": None, "security": None, "in_use": False, "known": True} for ssid in away]
     except ApplianceError as error:
         obstacle = str(error)
-    config, last = services.appliance.config, wifi.last
+    config = services.appliance.config
     return {
         "obstacle": obstacle,
         "networks": rows,
-        "last": {"ssid": last.ssid, "state": last.state, "message": last.message} if last else None,
+        "last": wifi.last,
         "hotspot": {
             "on": wifi.hotspot.is_wanted,
             "open": wifi.hotspot.is_open,

@@ -164,10 +164,10 @@ def test_ratings_are_stored_for_a_player_without_them(driven: DrivenTime, store:
             "c.ogg": TrackRating(rating=2),
         }
         window = await governed.list_favourites(1, 1)
-        assert ([entry.uri for entry in window.items], window.length, window.has_more) == (["b.ogg"], 3, True)
+        assert ([entry.uri for entry in window.items], window.length, window.more) == (["b.ogg"], 3, True)
         await governed.set_rating("b.ogg", TrackRating())
         window = await governed.list_favourites()
-        assert ([entry.uri for entry in window.items], window.has_more) == (["a.ogg", "http://radio/a"], False)
+        assert ([entry.uri for entry in window.items], window.more) == (["a.ogg", "http://radio/a"], False)
 
     asyncio.run(scenario())
 

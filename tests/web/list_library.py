@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 def window(items: Sequence[T], start: int, count: int) -> Page[T]:
     result = items[start : start + count]
-    return Page(items=result, start=start, length=len(items), has_more=start + len(result) < len(items))
+    return Page(items=result, start=start, length=len(items), more=start + len(result) < len(items))
 
 
 class ListLibrary:
@@ -47,8 +47,8 @@ class ListLibrary:
         self.art_asked: list[str] = []
         self.updated: list[str] = []
         self.sockets = [
-            Output(id=0, name="Kitchen", enabled=True, plugin="alsa"),
-            Output(id=1, name="Garden", enabled=False),
+            Output(id=0, name="Kitchen", on=True, plugin="alsa"),
+            Output(id=1, name="Garden", on=False),
         ]
         self.rooms = ["default"]
 
@@ -70,7 +70,7 @@ class ListLibrary:
         self.need(Capability.OUTPUTS)
         if id not in {each.id for each in self.sockets}:
             raise Refused(f"there is no output {id}")
-        self.sockets = [dataclasses.replace(each, enabled=on) if each.id == id else each for each in self.sockets]
+        self.sockets = [dataclasses.replace(each, on=on) if each.id == id else each for each in self.sockets]
         self.changed("output")
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:

@@ -237,7 +237,7 @@ def test_sound_settings_are_changed(appliance: ServedAppliance) -> None:
         5,
         ReplayGainMode.ALBUM,
     )
-    assert [output.enabled for output in appliance.player.sockets] == [True, True]
+    assert [output.on for output in appliance.player.sockets] == [True, True]
     press(appliance, "player/update", {})
     assert appliance.player.updated == [""]
 

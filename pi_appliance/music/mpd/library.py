@@ -22,6 +22,7 @@ from pi_appliance.music.model import (
     Track,
     TrackRating,
     Uri,
+    replace_items,
 )
 from pi_appliance.music.mpd import parsing
 from pi_appliance.music.mpd.connection import (
@@ -222,7 +223,7 @@ class LibraryCommands(MpdClient):
         async with self._session() as mpd:
             songs = await mpd.command("sticker find", "song", "", _LIKE, "=", _LOVED)
             page = model.cut_page(sorted(song["file"] for song in songs), start, count)
-            return parsing.replace_items(page, await read_entries(mpd, page.items))
+            return replace_items(page, await read_entries(mpd, page.items))
 
     async def album_art(self, uri: str) -> CoverArt | None:
         if not parsing.is_in_library(uri):
@@ -246,7 +247,7 @@ class LibraryCommands(MpdClient):
         async with self._session() as mpd:
             # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer.
             page = model.cut_page(await _read_uris(mpd, name), start, count)
-            return parsing.replace_items(page, await read_entries(mpd, page.items))
+            return replace_items(page, await read_entries(mpd, page.items))
 
     async def add_to_playlist(self, name: str, source: Source) -> None:
         async with self._session() as mpd:
@@ -355,7 +356,7 @@ async def _read_big_folder(mpd: MpdConnection, path: str, start: int, count: int
         ),
     ]
     length = len(folders) + song_count + len(playlists)
-    return Page(items=items, start=start, length=length, has_more=start + count < length)
+    return Page(items=items, start=start, length=length, more=start + count < length)
 
 
 def _path_entry(kind: EntryType, path: str) -> Entry:
@@ -365,9 +366,9 @@ def _path_entry(kind: EntryType, path: str) -> Entry:
 async def _find_songs(mpd: MpdConnection, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
     _, songs = await _search_songs(mpd, library_filter, f"{start}:{start + count + 1}")  # one more than needed
     entries = [model.track_entry(parsing.to_track(song)) for song in songs]
-    has_more, items = len(entries) > count, entries[:count]
-    length = start + len(items) if not has_more and (items or start == 0) else None
-    return Page(items=items, start=start, length=length, has_more=has_more)
+    more, items = len(entries) > count, entries[:count]
+    length = start + len(items) if not more and (items or start == 0) else None
+    return Page(items=items, start=start, length=length, more=more)
 
 
 async def _list_tag(mpd: MpdConnection, library_filter: LibraryFilter, tag: str, *groups: str) -> bytes:
@@ -387,7 +388,7 @@ def _names_page(kind: EntryType, replies: Sequence[tuple[bytes, str]], start: in
     found = {name for reply, tag in replies for name in parsing.find_values(reply, tag) if name}
     names = sorted(found, key=lambda name: (parsing.sort_key(name), name))
     page = model.cut_page(names, start, count)
-    return parsing.replace_items(page, [Entry(kind=kind, name=name) for name in page.items])
+    return replace_items(page, [Entry(kind=kind, name=name) for name in page.items])
 
 
 def _albums_page(reply: bytes, start: int, count: int) -> Page[Entry]:
@@ -409,7 +410,7 @@ def _albums_page(reply: bytes, start: int, count: int) -> Page[Entry]:
     items = [
         Entry(kind=EntryType.ALBUM, name=name, artist=artist, date=dates[name, artist]) for name, artist in page.items
     ]
-    return parsing.replace_items(page, items)
+    return replace_items(page, items)
 
 
 def _rating_commands(uri: str, stickers: Mapping[str, str], rating: TrackRating) -> list[Command]:

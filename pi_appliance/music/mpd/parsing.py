@@ -4,13 +4,11 @@ import re
 import socket
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
 
 from pi_appliance.music.model import (
     LibraryFilter,
     Mode,
     Output,
-    Page,
     PlaybackState,
     PlayerState,
     ReplayGainMode,
@@ -21,7 +19,6 @@ from pi_appliance.system.http import describe_network_error, hide_credentials
 
 Fields = Mapping[str, str | list[str]]
 """An object in a reply, as python-mpd2 parses it; a list where a tag has several values."""
-T = TypeVar("T")
 
 _MODES = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
 MODE_ARGUMENTS = {mode: argument for argument, mode in _MODES.items()}
@@ -134,17 +131,12 @@ def to_outputs(outputs: Sequence[Mapping[str, str]]) -> Sequence[Output]:
         Output(
             id=int(each["outputid"]),
             name=each["outputname"],
-            enabled=each["outputenabled"] == "1",
+            on=each["outputenabled"] == "1",
             plugin=each.get("plugin", ""),
         )
         for each in outputs
         if each.get("plugin") != _OTHER_PARTITION
     ]
-
-
-def replace_items(page: Page[Any], items: Sequence[T]) -> Page[T]:
-    """Return `page` with other items."""
-    return Page(items=items, start=page.start, length=page.length, has_more=page.has_more)
 
 
 def sort_key(name: str) -> str:

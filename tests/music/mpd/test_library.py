@@ -41,7 +41,7 @@ def test_a_folder_lists_folders_then_tracks(full_library: MpdServer) -> None:
     top = ask(full_library, lambda player: player.list_directory())
     assert sorted(uris(top)) == sorted(full_library.mpc("ls").splitlines())
     assert [entry.kind for entry in top.items] == [EntryType.FOLDER] * 4 + [EntryType.TRACK]
-    assert (top.length, top.has_more) == (5, False)
+    assert (top.length, top.more) == (5, False)
     inside = ask(full_library, lambda player: player.list_directory("Hits/"))
     assert uris(inside) == ["Hits/more", "Hits/b.wav", "Hits/a.wav"], "tracks in the order of their album"
     assert names(inside) == ["more", "Ägypten", "Zebra"]
@@ -55,7 +55,7 @@ def test_a_folder_is_paged(full_library: MpdServer) -> None:
         ask(full_library, lambda player, start=start: player.list_directory("Hits", start, 2)) for start in (0, 2, 4)
     ]
     assert [entry for piece in pieces for entry in piece.items] == list(whole.items)
-    assert [(piece.start, piece.length, piece.has_more) for piece in pieces] == [
+    assert [(piece.start, piece.length, piece.more) for piece in pieces] == [
         (0, 3, True),
         (2, 3, False),
         (4, 3, False),
@@ -204,12 +204,12 @@ def test_an_update_finds_new_files_in_its_folder_only(full_library: MpdServer) -
 def test_a_folder_of_very_many_tracks_is_paged(many: MpdServer) -> None:
     first = ask(many, lambda player: player.list_directory(FLAT, 0, 3))
     assert uris(first) == [f"{FLAT}/more", f"{FLAT}/take 000000.flac", f"{FLAT}/take 000001.flac"]
-    assert (first.items[1].name, first.length, first.has_more) == ("Take 0", MANY + 1, True)
+    assert (first.items[1].name, first.length, first.more) == ("Take 0", MANY + 1, True)
     last = ask(many, lambda player: player.list_directory(FLAT, MANY - 1, 100))
     assert uris(last) == [f"{FLAT}/take {number:06}.flac" for number in (MANY - 2, MANY - 1)]
-    assert (last.length, last.has_more) == (MANY + 1, False)
+    assert (last.length, last.more) == (MANY + 1, False)
     beyond = ask(many, lambda player: player.list_directory(FLAT, MANY + 50, 100))
-    assert (list(beyond.items), beyond.length, beyond.has_more) == ([], MANY + 1, False)
+    assert (list(beyond.items), beyond.length, beyond.more) == ([], MANY + 1, False)
 
 
 def test_a_folder_too_large_for_mpd_is_listed_anyway(tmp_path: Path) -> None:
@@ -228,15 +228,15 @@ def test_lists_are_paged_and_say_whether_there_is_more(many: MpdServer) -> None:
     pieces = [
         ask(many, lambda player, at=at: player.list_library(EntryType.ALBUM, start=at, count=20)) for at in (0, 20, 40)
     ]
-    assert [(len(piece.items), piece.length, piece.has_more) for piece in pieces] == [
+    assert [(len(piece.items), piece.length, piece.more) for piece in pieces] == [
         (20, 51, True),
         (20, 51, True),
         (11, 51, False),
     ]
     result = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5))
-    assert (len(result.items), result.length, result.has_more) == (5, None, True), "nobody has counted them"
+    assert (len(result.items), result.length, result.more) == (5, None, True), "nobody has counted them"
     end = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 595, 5))
-    assert (len(end.items), end.length, end.has_more) == (5, 600, False)
+    assert (len(end.items), end.length, end.more) == (5, 600, False)
 
 
 def test_streams_are_not_listed(full_library: MpdServer) -> None:

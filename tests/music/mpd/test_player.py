@@ -175,7 +175,7 @@ def test_mpc_reads_crossfade_and_replay_gain(three: MpdServer) -> None:
 
 def test_outputs_are_switched_individually(three: MpdServer) -> None:
     outputs = ask(three, lambda player: player.list_outputs())
-    assert [(each.name, each.enabled, each.plugin) for each in outputs] == [
+    assert [(each.name, each.on, each.plugin) for each in outputs] == [
         ("silence", True, "null"),
         ("kitchen", True, "null"),
     ]

@@ -50,9 +50,9 @@ def test_a_playlist_is_paged_with_known_tags(evening: MpdServer) -> None:
         EntryType.TRACK,
         EntryType.TRACK,
     ]
-    assert (whole.length, whole.has_more) == (4, False)
+    assert (whole.length, whole.more) == (4, False)
     part = ask(evening, lambda player: player.list_playlist(EVENING, 1, 2))
-    assert (part.items, part.length, part.has_more) == (whole.items[1:3], 4, True)
+    assert (part.items, part.length, part.more) == (whole.items[1:3], 4, True)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_favourites_are_paged_and_sorted(plain: MpdServer) -> None:
     assert [entry.uri for entry in whole.items] == [ALL, OLD, ODD]
     assert [entry.name for entry in whole.items] == ["All I Want", "My Old Man", SHOUT]
     part = ask(plain, lambda player: player.list_favourites(1, 1))
-    assert (list(part.items), part.length, part.has_more) == ([whole.items[1]], 3, True)
+    assert (list(part.items), part.length, part.more) == ([whole.items[1]], 3, True)
 
 
 def test_an_invalid_rating_is_refused(plain: MpdServer, server: MpdServer) -> None:

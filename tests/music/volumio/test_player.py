@@ -391,8 +391,8 @@ def test_the_library_has_folders_and_tracks(server: VolumioServer) -> None:
         inside = ask(server, lambda player, path=path: player.list_directory(path))
         assert [entry.track and entry.track.uri for entry in inside.items] == [EINS, ZWEI]
     part = ask(server, lambda player: player.list_directory("USB/Blue", 1, 1))
-    assert ([entry.name for entry in part.items], part.start, part.length, part.has_more) == (["Two"], 1, 2, False)
-    assert ask(server, lambda player: player.list_directory("USB/Blue", 0, 1)).has_more
+    assert ([entry.name for entry in part.items], part.start, part.length, part.more) == (["Two"], 1, 2, False)
+    assert ask(server, lambda player: player.list_directory("USB/Blue", 0, 1)).more
     saved = ask(server, lambda player: player.list_directory("playlists"))
     assert [(entry.kind, entry.name) for entry in saved.items] == [
         (EntryType.PLAYLIST, MORNING),
@@ -431,7 +431,7 @@ def test_the_library_is_searched_by_tags_and_words(
     server: VolumioServer, kind: EntryType, wanted: LibraryFilter, names: list[str]
 ) -> None:
     result = ask(server, lambda player: player.list_library(kind, wanted))
-    assert ([entry.name for entry in result.items], result.length, result.has_more) == (names, len(names), False)
+    assert ([entry.name for entry in result.items], result.length, result.more) == (names, len(names), False)
     assert {entry.kind for entry in result.items} <= {kind}
 
 
