@@ -1,6 +1,6 @@
 """The JSON Schema and the documentation tables, both generated from the data classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import time, timedelta
 from enum import StrEnum
@@ -12,29 +12,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config import units
 from pi_appliance.config.binding import is_in_yaml, yaml_key
-from pi_appliance.config.options import (
-    BackupFolder,
-    CatchUp,
-    ClockConfig,
-    ClusterConfig,
-    Conditions,
-    Config,
-    Hotspot,
-    Job,
-    MpdProxy,
-    Notify,
-    PluginConfig,
-    QuietHours,
-    Radio,
-    Retention,
-    Retry,
-    SuspendWhen,
-    Updates,
-    Usb,
-    VolumePolicy,
-    Web,
-)
-from pi_appliance.config.triggers import ButtonTrigger, FileTrigger, Mqtt, TopicTrigger, Triggers
+from pi_appliance.config.options import Config, Job, PluginConfig
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
@@ -107,33 +85,38 @@ def job_schema(kind: str) -> dict[str, Any]:
 
 def markdown_tables() -> str:
     """Return all keys as Markdown tables: those of the file, then those of each plug-in."""
-    sections: list[tuple[str, type]] = [
-        *(("The file", Config), ("web", Web), ("mpd-proxy", MpdProxy), ("clock", ClockConfig)),
-        *(("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)),
-        ("hotspot", Hotspot),
-        *(
-            ("retention", Retention),
-            ("mqtt", Mqtt),
-            ("cluster", ClusterConfig),
-            ("backup", BackupFolder),
-            ("updates", Updates),
-            ("notify", Notify),
-            ("jobs: NAME", Job),
-            ("triggers", Triggers),
-            ("triggers: file", FileTrigger),
-            ("triggers: mqtt", TopicTrigger),
-            ("triggers: button", ButtonTrigger),
-            ("retry", Retry),
-            ("catch-up", CatchUp),
-        ),
-        *(("conditions", Conditions), ("suspend-when", SuspendWhen)),
-    ]
+    sections = [("The file", Config), *_sections(Config, "", {PluginConfig})]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notifiers", "notifiers"), ("players", "player"))
     for family, word in families:
         sections += [
             (f"{word}: with, kind {kind}", plugins.load(family, kind).Options) for kind in plugins.names(family)
         ]
     return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"
+
+
+def _sections(cls: type, parent: str, known: set[type]) -> Iterator[tuple[str, type]]:
+    """Yield the title and the data class of each section below `cls` that is not `known` yet."""
+    hints = get_type_hints(cls)
+    for each in _keys(cls):
+        section = _data_class(hints[each.name])
+        if section is not None and section not in known:
+            known.add(section)
+            title = f"{parent}{yaml_key(each)}" + (": NAME" if section is Job else "")
+            yield title, section
+            yield from _sections(section, f"{title}: ", known)
+
+
+def _data_class(hint: Any) -> type | None:
+    """Return the data class that `hint` is, may be, or contains; None for a plain value."""
+    if hint in _PLAIN or _is_schedule(hint):
+        return None
+    if isinstance(hint, type) and is_dataclass(hint):
+        return hint
+    return next(filter(None, map(_data_class, get_args(hint))), None)
+
+
+def _is_schedule(hint: Any) -> bool:
+    return {Cron, Every, AtBoot} <= set(get_args(hint))
 
 
 def _table(title: str, cls: type) -> str:
@@ -194,9 +177,9 @@ def _schema(hint: Any) -> dict[str, Any]:
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
     if origin in (Union, UnionType):
-        members = [member for member in inner if member is not NoneType]
-        if {Cron, Every, AtBoot} <= set(members):
+        if _is_schedule(hint):
             return dict(_SCHEDULE)
+        members = [member for member in inner if member is not NoneType]
         return _schema(members[0]) if len(members) == 1 else {"anyOf": [_schema(member) for member in members]}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _schema(inner[1])}
