@@ -44,6 +44,10 @@ class Problem:
         return f"{self.file}:{self.line}:{self.column}: {text}" + (f"; {self.hint}" if self.hint else "")
 
 
+Issues = list[tuple[tuple[str | int, ...], str, str]]
+"""Problems of values in a section: the path of the key, the problem, and its correction."""
+
+
 class ConfigError(ApplianceError):
     """Files with problems; `problems` has all of them, in the order of the file."""
 

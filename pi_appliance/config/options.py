@@ -15,11 +15,10 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config.triggers import Mqtt, Triggers
 from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
+from pi_appliance.errors import Issues
 from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import Schedule
 
-Issues = list[tuple[tuple[str | int, ...], str, str]]
-"""Problems of values: the path of the key, the problem, and its correction."""
 _SCHEDULER = re.compile(r"(tls|tcp)://([\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.units import Limits, Names, format_duration
+from pi_appliance.errors import Issues
 
-_Issues = list[tuple[tuple[str | int, ...], str, str]]
 MQTT_PASSWORD = "MQTT_PASSWORD"  # noqa: S105 - its name
 NO_GPIO = "the library gpiozero is not installed; run: pip install 'pi-appliance[gpio]'"
 NO_MQTT = "the library aiomqtt is not installed; run: pip install 'pi-appliance[mqtt]'"
@@ -22,9 +22,9 @@ class FileTrigger:
     path: Annotated[Names | None, "a file, or a pattern such as /srv/inbox/*.pdf; one or a list"] = None
     debounce: Annotated[timedelta, "how long nothing may be written before the job starts"] = timedelta(seconds=2)
 
-    def check(self) -> _Issues:
+    def check(self) -> Issues:
         """Return the problems of the values."""
-        problems: _Issues = []
+        problems: Issues = []
         for path in self.path or ():
             if not path.startswith(("/", "~")):
                 right = "write the whole path, such as /srv/inbox/*.pdf"
@@ -43,9 +43,9 @@ class TopicTrigger:
     payload: Annotated[str, "the message that starts the job; without it, any"] = ""
     retained: Annotated[bool, "whether the message that the broker keeps starts the job, too"] = False
 
-    def check(self) -> _Issues:
+    def check(self) -> Issues:
         """Return the problems of the values."""
-        problems: _Issues = []
+        problems: Issues = []
         for topic in self.topic or ():
             levels = topic.split("/")
             if "#" in levels[:-1] or any(len(level) > 1 and set(level) & set("+#") for level in levels):
@@ -65,9 +65,9 @@ class ButtonTrigger:
     pull_up: Annotated[bool, "the button connects the pin to ground; false: to 3.3 V"] = True
     debounce_ms: Annotated[int, "milliseconds for which the contact must be still", Limits(0, 1000)] = 50
 
-    def check(self) -> _Issues:
+    def check(self) -> Issues:
         """Return the problems of the values."""
-        problems: _Issues = []
+        problems: Issues = []
         if self.pin is not None and not 0 <= self.pin <= 27:
             problems.append((("pin",), f"{self.pin} is not a GPIO pin", "write 0 to 27"))
         if not 0 <= self.debounce_ms <= 1000:
@@ -87,9 +87,9 @@ class Mqtt:
     discovery: Annotated[bool, "show jobs, alarms and the machine in Home Assistant"] = True
     discovery_prefix: Annotated[str, "the prefix of topics that Home Assistant is set to"] = "homeassistant"
 
-    def check(self) -> _Issues:
+    def check(self) -> Issues:
         """Return the problems of the values."""
-        problems: _Issues = []
+        problems: Issues = []
         if not self.host or set(self.host) & set("/@ "):
             problems.append((("host",), f"{self.host!r} is not the name of a host", "write one such as 192.168.1.2"))
         if self.port is not None and not 1 <= self.port <= 65535:
@@ -133,7 +133,7 @@ class Triggers:
             events["button"] = f"when the button at pin {self.button.pin} is {verb}"
         return events
 
-    def check(self) -> _Issues:
+    def check(self) -> Issues:
         """Return the problems of the values."""
         if self.webhook and not _SECRET.fullmatch(self.webhook):
             right = "write a name such as DOORBELL_HOOK here, and DOORBELL_HOOK=… into secrets.env"

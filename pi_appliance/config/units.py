@@ -129,3 +129,10 @@ def format_elapsed(elapsed: timedelta) -> str:
     """Return `elapsed` in seconds with a tenth below ten seconds, else as a duration."""
     seconds = elapsed.total_seconds()
     return f"{seconds:.1f}s" if seconds < 10 else format_duration(timedelta(seconds=round(seconds)))
+
+
+def format_position(seconds: float) -> str:
+    """Return a position in a track, or its length: 3:07, or 1:02:45."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Issues, Refused
 from pi_appliance.storage.model import Result
 from pi_appliance.system.process import Program, ProgramResult, describe_exit_status
 
@@ -76,9 +76,9 @@ class Options:
         default_factory=lambda: [0]
     )
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the errors in the values: key, problem, remedy."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        problems: Issues = []
         if not self.run or not self.run[0]:
             problems.append((("run",), "no program is named", 'write run: ["/usr/bin/backup", "--all"]'))
         problems += [

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pi_appliance.cli.client import format_local_time, format_table, printable
+from pi_appliance.config import units
 from pi_appliance.errors import Unavailable
 from pi_appliance.operations import Values
 
@@ -215,11 +216,7 @@ def track_name(track: Mapping[str, Any]) -> str:
 
 def format_time(seconds: float | None) -> str:
     """Format seconds as 3:05 or 1:02:03; a dash if they are unknown."""
-    if seconds is None:
-        return "-"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return "-" if seconds is None else units.format_position(seconds)
 
 
 # Queue

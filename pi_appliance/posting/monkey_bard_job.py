@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.units import Limits, Names
-from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.errors import ConfigError, Issues, Problem
 from pi_appliance.posting import monkey_bard_state, store
 from pi_appliance.posting.exactly_once import PostingContext, RunPoster
 from pi_appliance.posting.model import Post
@@ -246,16 +246,16 @@ class Options:
     ] = timedelta(days=1)
     send_within: Annotated[timedelta, "for how long a post that could not be sent is still sent"] = timedelta(hours=6)
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the errors in the values: key, problem, remedy."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        problems: Issues = []
         if self.keystrokes < 1:
             problems.append((("keystrokes",), f"{self.keystrokes} types nothing", "write 1 or more"))
         if self.seed is not None and self.seed < 0:
             problems.append((("seed",), f"{self.seed} is not a valid seed", "write 0 or more"))
         return problems
 
-    def warnings(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def warnings(self) -> Issues:
         """Return the problems that a run would meet now: key, problem, remedy."""
         try:
             _load_target(self)

@@ -25,9 +25,9 @@ from pi_appliance.posting.model import (
 from pi_appliance.storage.database import (
     Database,
     DatabaseCorrupt,
+    Repository,
     Transaction,
     Values,
-    auto_repair,
     format_instant,
     parse_instant,
 )
@@ -106,16 +106,8 @@ def record_from_row(row: Any) -> PostRecord:
     )
 
 
-@auto_repair
-class PostDatabase:
+class PostDatabase(Repository):
     """The posts of all jobs."""
-
-    def __init__(self, store: Database) -> None:
-        self._db = store
-
-    def repair(self, error: DatabaseCorrupt) -> None:
-        """Repair the damaged file. Raises `error` if that is not possible."""
-        self._db.repair(error)
 
     def newest_posts(
         self, *, limit: int = 50, before: int | None = None, state: PostState | None = None
@@ -272,7 +264,6 @@ class PostDatabase:
             _delete_posts(db, [row["id"] for row in db.execute(query, (format_instant(now - age),)).fetchall()])
 
 
-@auto_repair
 class JobPostStore(PostDatabase):
     """The posts as `run` of `job` uses them. Each change is on the disk before the method returns.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import Names, pluralize
-from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.errors import Issues, Refused, UnknownName
 from pi_appliance.posting import lines, store
 from pi_appliance.posting.exactly_once import PostingContext, RunPoster
 from pi_appliance.posting.lines import LineOrder, PostLine, is_used, line_fingerprint, pick_line
@@ -60,13 +60,13 @@ class Options:
     ] = None
     report_from: Annotated[str | None, "the job whose latest report is attached and used for {last-report}"] = None
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the errors: key, problem, remedy."""
         if self.attach is not None and self.report_from is None:
             return [(("attach",), "the job that writes the report is missing", "add report-from: with a job name")]
         return []
 
-    def warnings(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def warnings(self) -> Issues:
         """Return problems that make a run fail now: key, problem, remedy."""
         try:
             has_line = any(not line.error for line in read_lines(self.lines))

@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.options import Config, Issues, Job
+from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import Limits, Size, format_size
-from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable, UnknownName
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Issues, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize

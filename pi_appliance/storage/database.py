@@ -494,24 +494,38 @@ def parse_instant(stored: str) -> datetime:
     return when
 
 
-class KeyValueStore:
-    """Access to the stored values. Methods raise `Unavailable`."""
+class Repository:
+    """Base class of those that read and write some tables. Their methods raise `Unavailable`.
+
+    After a damaged file was replaced, a public method is called again.
+    """
 
     def __init__(self, store: Database) -> None:
-        self._writing, self._rows = store.writing, store.rows
+        self._db = store
+
+    def __init_subclass__(cls) -> None:
+        auto_repair(cls)
+
+    def repair(self, error: DatabaseCorrupt) -> None:
+        """Replace the damaged database. Raises `error` if it cannot be replaced."""
+        self._db.repair(error)
+
+
+class KeyValueStore(Repository):
+    """Access to the stored values."""
 
     def get(self, name: str) -> str | None:
         """Return the value of `name`, or None."""
-        rows = self._rows("SELECT value FROM key_value WHERE name = ?", (name,))
+        rows = self._db.rows("SELECT value FROM key_value WHERE name = ?", (name,))
         return str(rows[0]["value"]) if rows else None
 
     def put(self, name: str, text: str) -> None:
         """Set the value of `name`."""
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.execute("INSERT OR REPLACE INTO key_value (name, value) VALUES (?, ?)", (name, text))
 
     def delete(self, name: str) -> None:
         """Delete the value of `name`. Nothing is written if there is none."""
         if self.get(name) is not None:
-            with self._writing() as db:
+            with self._db.writing() as db:
                 db.execute("DELETE FROM key_value WHERE name = ?", (name,))

@@ -17,6 +17,7 @@ from pi_appliance.config.options import NotifyTargets, Retention
 from pi_appliance.storage.database import (
     Database,
     DatabaseCorrupt,
+    Repository,
     Transaction,
     Values,
     auto_repair,
@@ -137,16 +138,8 @@ class AccountedSlots:
     notify_targets: NotifyTargets | None = None
 
 
-@auto_repair
-class Slots:
-    """Access to unused slots, cursors and pauses. Methods raise `Unavailable`."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    def repair(self, error: DatabaseCorrupt) -> None:
-        """Replace the damaged database. Raises `error` if it cannot be replaced."""
-        self._db.repair(error)
+class Slots(Repository):
+    """Access to unused slots, cursors and pauses."""
 
     def record_unused(self, unused: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
         """Save `unused` in one transaction and account for all slots of that job up to `until`.

@@ -10,11 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from pi_appliance.storage.database import (
-    Database,
     DatabaseCorrupt,
+    Repository,
     Transaction,
     Values,
-    auto_repair,
     format_instant,
     parse_instant,
 )
@@ -53,16 +52,8 @@ class JobCheckpoint:
     saved_at: datetime
 
 
-@auto_repair
-class RunRequestStore:
-    """Access to requests, signals, checkpoints and skipped slots. Methods raise `Unavailable`."""
-
-    def __init__(self, store: Database) -> None:
-        self._db = store
-
-    def repair(self, error: DatabaseCorrupt) -> None:
-        """Replace the damaged database. Raises `error` if it cannot be replaced."""
-        self._db.repair(error)
+class RunRequestStore(Repository):
+    """Access to requests, signals, checkpoints and skipped slots."""
 
     def add(self, job: str, run_at: datetime, arguments: Mapping[str, Any], *, now: datetime) -> RunRequest:
         """Save the request, durably, that `job` runs at `run_at` with `arguments`."""

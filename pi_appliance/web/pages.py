@@ -162,7 +162,7 @@ class Pages:
             "soon": lambda when: day_and_time(when, now(), time_zone()),
             "time": lambda when: time_of_day(when, time_zone()),
             "instant": lambda when: units.format_time(when, time_zone()) if when else "-",
-            "clock": track_time,
+            "clock": lambda seconds: "" if seconds is None else units.format_position(seconds),
             "report_date": format_report_date,
             "elapsed": lambda length: "-" if length is None else units.format_elapsed(length),
             "money": units.format_money,
@@ -235,12 +235,3 @@ def day_and_time(when: datetime, now: datetime, zone: ZoneInfo) -> str:
 def time_of_day(when: datetime, zone: ZoneInfo) -> str:
     """Return the time of day of `when`: 06:03."""
     return f"{when.astimezone(zone):%H:%M}"
-
-
-def track_time(seconds: float | None) -> str:
-    """Return a position in a track: 3:07, or 1:02:45."""
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -16,7 +16,7 @@ from pi_appliance.config import secrets
 from pi_appliance.config.options import Job
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import Limits, Names
-from pi_appliance.errors import Refused, Unavailable, UnknownName
+from pi_appliance.errors import Issues, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.music import model
 from pi_appliance.music.player import NO_PLAYER, Player
@@ -39,10 +39,6 @@ CANNOT_SPEAK = "no program that can speak is installed"
 def can_speak() -> bool:
     """Return whether a text can be spoken on this machine."""
     return any(shutil.which(name) for name in TTS_PROGRAMS)
-
-
-Problems = list[tuple[tuple[str | int, ...], str, str]]
-"""Key path, message and hint of each problem."""
 
 
 class Action(StrEnum):
@@ -103,18 +99,18 @@ class Options:
     text: Annotated[str | None, "announce: the text to speak"] = None
     source: Annotated[str | None, "announce: the sound to play: a file of the library, an address, or chime"] = None
 
-    def check(self) -> Problems:
+    def check(self) -> Issues:
         """Return the problems of the options."""
         return [*self._misplaced_keys(), *self._missing_keys(), *self._invalid_values()]
 
-    def warnings(self) -> Problems:
+    def warnings(self) -> Issues:
         """Return the problems that a run on this machine would have."""
         speaks = self.text is not None or (self.action is Action.ANNOUNCE and self.source is None)
         if speaks and not can_speak():
             return [(("text",), CANNOT_SPEAK, TTS_HINT)]
         return []
 
-    def _misplaced_keys(self) -> Problems:
+    def _misplaced_keys(self) -> Issues:
         changed = [each for each in fields(self) if each.name != "action" and getattr(self, each.name) != each.default]
         keys = [each.name.rstrip("_").replace("_", "-") for each in changed]
         return [
@@ -127,7 +123,7 @@ class Options:
             if key not in _KEYS[self.action]
         ]
 
-    def _missing_keys(self) -> Problems:
+    def _missing_keys(self) -> Issues:
         match self.action:
             case Action.ALARM if self.play is None:
                 return [((), "the alarm has nothing to play", "add play: and a station, a playlist or a folder")]
@@ -137,8 +133,8 @@ class Options:
                 return [(("source",), "a job announces one thing", "write either text: or source:")]
         return []
 
-    def _invalid_values(self) -> Problems:
-        problems: Problems = []
+    def _invalid_values(self) -> Issues:
+        problems: Issues = []
         for key, level in (("volume", self.volume), ("start-volume", self.start_volume)):
             if level is not None and not 0 <= level <= 100:
                 problems.append(((key,), f"{level} is not a valid volume", "write 0 to 100"))
@@ -156,8 +152,8 @@ class Options:
             problems += [(("play", number), message, "") for message in _source_errors(text)]
         return problems + self._invalid_texts()
 
-    def _invalid_texts(self) -> Problems:
-        problems: Problems = []
+    def _invalid_texts(self) -> Issues:
+        problems: Issues = []
         if self.in_ is not None and self.at is not None:
             problems.append((("at",), "in: already says when the music stops", "write either in: or at:"))
         if self.at is not None:

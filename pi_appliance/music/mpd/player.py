@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pi_appliance.config.options import Config
+from pi_appliance.errors import Issues
 from pi_appliance.system import network
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Options:
     music: Annotated[Path | None, "the music folder of the silent player; without it, an empty one"] = None
     partition: Annotated[str, "the partition of MPD to use; without it, the default one"] = ""
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the problems: key, message, hint."""
         try:
             parse_address(self.address)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
+from pi_appliance.errors import Issues
 from pi_appliance.music.mpd import player
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ class Options:
         seconds=5
     )
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the problems: key, message, hint."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        problems: Issues = []
         try:
             _parse_address(self.address)
         except ValueError as error:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pi_appliance.config import secrets as addresses
 from pi_appliance.config.options import Event, Message
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import ApplianceError, Issues, Refused, Unavailable
 from pi_appliance.system import http
 
 _FORMS = "https://appriseit.com/services/"
@@ -29,7 +29,7 @@ class Options:
 
     url: Annotated[str, "where to, as Apprise writes it, such as ntfys://ntfy.sh/${NTFY_TOPIC}; ${NAME} is a secret"]
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the path, the problem and the correction of each invalid key."""
         problem = addresses.find_address_problem(self.url, _EXAMPLE)
         return [(("url",), *problem)] if problem else []

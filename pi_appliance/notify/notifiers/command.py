@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from pi_appliance.config.options import Event, Message
-from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.errors import Issues, Refused, Unavailable
 
 _LONGEST = 25.0  # seconds it may take
 _TITLE = "{title}"
@@ -22,7 +22,7 @@ class Options:
         "the program and its arguments, as a list; {title} stands for the first line, the text comes on stdin",
     ]
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the path, the problem and the correction of each invalid key."""
         if not self.run or not self.run[0]:
             return [(("run",), "no program is named", 'write run: [mail, -s, "{title}", me@example.org]')]

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.secrets import Redactor
-from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import AccountBlocked, ApplianceError, Issues, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
@@ -415,9 +415,9 @@ class Options:
     timeout: Annotated[timedelta, "how long one request may take in all"] = timedelta(seconds=30)
     secrets_prefix: Annotated[str, "the prefix of its secrets' names; use another one for a second account"] = "BLUESKY"
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the errors in the values: key, problem, remedy."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        problems: Issues = []
         if not _HANDLE.fullmatch(self.handle.lower()):
             right = "write it as its profile shows it, without the @, such as me.bsky.social"
             problems.append((("handle",), f"{self.handle!r} is not a handle", right))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pi_appliance.config.options import NetworkDirs
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import ApplianceError, Issues, Refused, Unavailable
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import save_private
@@ -260,9 +260,9 @@ class Options:
         seconds=30
     )
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the errors in the values: key, problem, remedy."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        problems: Issues = []
         if wrong := _wrong_server(self.server):
             problems.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
         if self.language is not None and not re.fullmatch("[a-z]{2,3}(-[A-Za-z]{2,8})?", self.language):

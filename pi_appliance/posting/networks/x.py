@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.units import Money
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Issues, Refused
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Network, Post, PostLimits, Prompt
 from pi_appliance.storage.model import Picture
@@ -49,9 +49,9 @@ class Options:
     )
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+    def check(self) -> Issues:
         """Return the errors in the values: key, problem, remedy."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        problems: Issues = []
         if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
             problems.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
         if not re.fullmatch("[A-Z][A-Z0-9_]*", self.secrets_prefix):
