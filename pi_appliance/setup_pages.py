@@ -21,7 +21,6 @@ from pi_appliance.access.pages import browser_name
 from pi_appliance.access.password import SetupFile, store_password
 from pi_appliance.config import editing
 from pi_appliance.config.binding import parse_yaml
-from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms import api as alarms_api
@@ -222,9 +221,7 @@ class SetupPages:
         return RedirectResponse("/", 303)
 
     async def _change(self, change: Callable[[object], object]) -> None:
-        config = self._services.appliance.config
-        file = ConfigFile(config.path, config.state_dir, self._services.now)
-        done = await asyncio.to_thread(file.edit, change)
+        done = await asyncio.to_thread(self._services.config_file.edit, change)
         if done.before != done.after:
             await self._services.daemon.apply_configuration()
 

@@ -14,7 +14,6 @@ from pi_appliance import __version__
 from pi_appliance.cluster import join_code
 from pi_appliance.cluster.tasks import ClusterWorkerJson, WorkersJson, python_version, run_task
 from pi_appliance.config import editing
-from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
@@ -121,7 +120,7 @@ async def _write_section(services: Services, scheduler: str) -> None:
         return
 
     def change() -> None:
-        file = ConfigFile(config.path, config.state_dir, services.now)
+        file = services.config_file
         if scheduler:
             file.edit(lambda data: editing.set_value(data, ("cluster",), {"scheduler": scheduler}))
         else:

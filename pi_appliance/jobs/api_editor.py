@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config.binding import YamlPath
-from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.jobs import api, editor
 from pi_appliance.jobs.api import JobPauseJson
 from pi_appliance.jobs.job_fields import COMMAND, JobField, fields_of, yaml_text
@@ -59,7 +58,7 @@ async def add(services: Services, values: Values) -> JobEntryJson:
 
     def write() -> str:
         changes = {} if values["kind"] == COMMAND else _changes(services, values, values["kind"], {})
-        return editor.add_job(config_file(services), values["name"], values["kind"], changes)
+        return editor.add_job(services.config_file, values["name"], values["kind"], changes)
 
     return await apply_new(services, await asyncio.to_thread(write))
 
@@ -71,7 +70,7 @@ async def edit(services: Services, values: Values) -> JobEntryJson:
     def write() -> None:
         entry = editor.entry_of(config, name)
         changes = _changes(services, values, config.jobs[name].kind, entry)
-        editor.edit_job(config_file(services), name, changes, values["version"])
+        editor.edit_job(services.config_file, name, changes, values["version"])
 
     await asyncio.to_thread(write)
     await services.daemon.apply_configuration()
@@ -89,7 +88,7 @@ def _changes(services: Services, values: Values, kind: str, entry: Mapping[str, 
 
 async def copy(services: Services, values: Values) -> JobEntryJson:
     """Add a copy of a job to the configuration."""
-    name = await asyncio.to_thread(editor.copy_job, config_file(services), values["name"], values["new_name"])
+    name = await asyncio.to_thread(editor.copy_job, services.config_file, values["name"], values["new_name"])
     return await apply_new(services, name)
 
 
@@ -104,7 +103,7 @@ async def remove(services: Services, values: Values) -> RemovedJobJson:
     """Remove a job from the configuration."""
     name = values["name"]
     editor.require_idle(services.appliance, name)
-    await asyncio.to_thread(editor.remove_job, config_file(services), name)
+    await asyncio.to_thread(editor.remove_job, services.config_file, name)
     editor.forget(services.appliance, name)
     await services.daemon.apply_configuration()
     return {"job": name}
@@ -121,9 +120,3 @@ async def switch_on(services: Services, values: Values) -> JobPauseJson:
 async def switch_off(services: Services, values: Values) -> JobPauseJson:
     """Pause a job until it is switched on."""
     return await api.pause_job(services, {**values, "for": None})
-
-
-def config_file(services: Services) -> ConfigFile:
-    """Return the owner's file."""
-    config = services.appliance.config
-    return ConfigFile(config.path, config.state_dir, services.now)

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from pi_appliance.config.binding import YamlPath
 from pi_appliance.config.options import Job
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
-from pi_appliance.jobs import api_editor, editor, job_fields
+from pi_appliance.jobs import editor, job_fields
 from pi_appliance.jobs.editor import InvalidJob
 from pi_appliance.jobs.job_fields import COMMAND, OPTIONS, Control, JobField
 from pi_appliance.scheduling import explanation, schedule, slot_times
@@ -136,7 +136,7 @@ class JobFormPages:
             raise InvalidOption(f"no job of kind {kind!r} can be added here")
 
         def write(changes: Mapping[YamlPath, object]) -> str:
-            return editor.add_job(api_editor.config_file(self._services), name, kind, changes)
+            return editor.add_job(self._services.config_file, name, kind, changes)
 
         return await self._write(self._form(kind, None, {}, sent.schedule, sent.values), sent, {}, write)
 
@@ -148,7 +148,7 @@ class JobFormPages:
 
         def write(changes: Mapping[YamlPath, object]) -> str:
             version = sent.values.get("version") or None
-            editor.edit_job(api_editor.config_file(self._services), name, changes, version)
+            editor.edit_job(self._services.config_file, name, changes, version)
             return name
 
         return await self._write(self._form(job.kind, job, entry, sent.schedule, sent.values), sent, entry, write)
@@ -188,7 +188,7 @@ class JobFormPages:
         sent = dict(await form_fields(request, _MAX_FORM, _MAX_FIELDS))
         text, version = sent.get("text", ""), sent.get("version") or None
         try:
-            file = api_editor.config_file(self._services)
+            file = self._services.config_file
             await asyncio.to_thread(editor.replace_block, file, name, text, version)
             await self._services.daemon.apply_configuration()
         except ApplianceError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from pi_appliance.config.config_file import WrongFile
+from pi_appliance.config.config_file import ConfigFile, WrongFile
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.storage.run_requests import RunRequest
@@ -120,3 +120,9 @@ class Services:
     def appliance(self) -> Appliance:
         """The configuration and the state, as they are now."""
         return self.daemon.appliance
+
+    @property
+    def config_file(self) -> ConfigFile:
+        """The owner's file, to change it."""
+        config = self.appliance.config
+        return ConfigFile(config.path, config.state_dir, self.now)

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 from pi_appliance.config import editing, hidden_programs
 from pi_appliance.config.binding import YamlPath, parse_yaml
-from pi_appliance.config.config_file import Change, ConfigFile
+from pi_appliance.config.config_file import Change
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.schema import json_schema
 from pi_appliance.errors import ConfigError, InvalidOption, Refused
@@ -60,7 +60,7 @@ class EarlierConfigJson(TypedDict):
 
 async def read_config(services: Services, _: Values) -> ConfigTextJson:
     """Return the text of the file and its version."""
-    text, version = await asyncio.to_thread(config_file(services).read)
+    text, version = await asyncio.to_thread(services.config_file.read)
     return {"text": hidden_programs.shown_text(text), "version": version}
 
 
@@ -103,7 +103,7 @@ async def replace_config(services: Services, values: Values) -> ConfigChangeJson
     """Replace the text of the file."""
 
     def write() -> Change:
-        file = config_file(services)
+        file = services.config_file
         before, version = file.read()
         text = hidden_programs.restore_programs(values["text"], before)
         return file.replace(text, expected=values["version"] or version, only_check=values["only_check"])
@@ -126,14 +126,14 @@ async def set_value(services: Services, values: Values) -> ConfigChangeJson:
         return wanted
 
     def write() -> Change:
-        return config_file(services).edit(change, expected=values["version"], only_check=values["only_check"])
+        return services.config_file.edit(change, expected=values["version"], only_check=values["only_check"])
 
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
 
 
 async def list_history(services: Services, _: Values) -> list[EarlierConfigJson]:
     """Return the earlier texts."""
-    texts = await asyncio.to_thread(config_file(services).earlier_texts)
+    texts = await asyncio.to_thread(services.config_file.earlier_texts)
     return [{"name": each.name, "replaced_at": iso_time(each.replaced_at), "size": each.size} for each in texts]
 
 
@@ -141,7 +141,7 @@ async def restore_earlier(services: Services, values: Values) -> ConfigChangeJso
     """Go back to an earlier text, or from a wrong file to the text in use."""
 
     def write() -> Change:
-        file = config_file(services)
+        file = services.config_file
         is_last_good = values["name"] == LAST_GOOD
         text = services.appliance.config.text if is_last_good else file.earlier_text(values["name"])
         if is_last_good and not text:
@@ -150,12 +150,6 @@ async def restore_earlier(services: Services, values: Values) -> ConfigChangeJso
         return file.rescue(text, only_check=values["only_check"])
 
     return await apply_change(services, await asyncio.to_thread(write), only_check=values["only_check"])
-
-
-def config_file(services: Services) -> ConfigFile:
-    """Return the owner's file."""
-    config = services.appliance.config
-    return ConfigFile(config.path, config.state_dir, services.now)
 
 
 async def apply_change(services: Services, change: Change, *, only_check: bool = False) -> ConfigChangeJson:

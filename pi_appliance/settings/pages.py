@@ -118,7 +118,7 @@ class SettingsPages:
 
     async def show(self, request: Request) -> Response:
         """Show the forms, and the change that was just saved."""
-        file = api.config_file(self._services)
+        file = self._services.config_file
         try:
             text, version = await asyncio.to_thread(file.read)
             data = parse_yaml(text, display_path(file.path)).data
@@ -163,7 +163,7 @@ class SettingsPages:
                     data = editing.remove_value(data, path)
             return _without_empty_quiet_hours(data)
 
-        return api.config_file(self._services).edit(change, expected=version or None)
+        return self._services.config_file.edit(change, expected=version or None)
 
     async def _form_page(
         self,
@@ -176,7 +176,7 @@ class SettingsPages:
         problems: Sequence[str] = (),
         is_broken: bool = False,
     ) -> Response:
-        history = await asyncio.to_thread(api.config_file(self._services).earlier_texts)
+        history = await asyncio.to_thread(self._services.config_file.earlier_texts)
         return self._pages.page(
             "settings/settings.html",
             422 if problems and not is_broken else 200,
@@ -196,7 +196,7 @@ class SettingsPages:
 
     async def show_file(self, request: Request) -> Response:
         """Show the text of the file."""
-        file = api.config_file(self._services)
+        file = self._services.config_file
         try:
             text, version = await asyncio.to_thread(file.read)
         except ConfigError as error:  # not even text
@@ -235,7 +235,7 @@ class SettingsPages:
             "settings/file.html",
             status,
             is_broken=bool(problems) and status == 200,  # not what was typed: the file itself
-            history=await asyncio.to_thread(api.config_file(self._services).earlier_texts),
+            history=await asyncio.to_thread(self._services.config_file.earlier_texts),
             lines=["", *text.split("\n")],
             text=text,
             file_version=version,

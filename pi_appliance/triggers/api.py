@@ -7,7 +7,7 @@ from secrets import token_urlsafe
 from typing import Annotated, TypedDict
 
 from pi_appliance.config.secret_writer import store_own_secret
-from pi_appliance.jobs import api_editor, editor
+from pi_appliance.jobs import editor
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import Trigger
@@ -59,7 +59,7 @@ async def create_webhook(services: Services, values: Values) -> WebhookJson:
     def write() -> None:
         store_own_secret(appliance.config.path, new_key, secret, os.environ)
         if not key:
-            editor.edit_job(api_editor.config_file(services), name, {("triggers", "webhook"): new_key})
+            editor.edit_job(services.config_file, name, {("triggers", "webhook"): new_key})
 
     await asyncio.to_thread(write)
     await services.daemon.apply_configuration()  # its log hides the new secret from now on

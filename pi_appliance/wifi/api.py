@@ -5,7 +5,6 @@ import os
 from typing import Annotated, TypedDict
 
 from pi_appliance.config import editing
-from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.secret_writer import store_own_secret
 from pi_appliance.errors import ApplianceError, InvalidOption
 from pi_appliance.operations import Values
@@ -117,7 +116,7 @@ async def set_hotspot(services: Services, values: Values) -> WifiJson:
             store_own_secret(config.path, SECRET, password, os.environ)
         elif values["on"]:
             ensure_password(config)
-        file = ConfigFile(config.path, config.state_dir, services.now)
+        file = services.config_file
         if values["on"] and config.hotspot is None:
             file.edit(lambda data: editing.set_value(data, ("hotspot",), {}))
         elif not values["on"] and config.hotspot is not None:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Annotated, TypedDict
 
-from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs import editor as job_editor
 from pi_appliance.jobs.run_options import request_run
@@ -39,12 +38,12 @@ async def get_alarm(services: MusicServices, values: Values) -> AlarmJson:
 async def add(services: MusicServices, values: Values) -> AlarmJson:
     """Add an alarm to the configuration."""
     await _check_addresses(services, values["play"] or (), ())
-    return await _added(services, await asyncio.to_thread(editor.add_alarm, _file(services), values))
+    return await _added(services, await asyncio.to_thread(editor.add_alarm, services.config_file, values))
 
 
 async def copy(services: MusicServices, values: Values) -> AlarmJson:
     """Add a copy of an alarm to the configuration."""
-    name = await asyncio.to_thread(editor.copy_alarm, _file(services), values["job"], values["name"])
+    name = await asyncio.to_thread(editor.copy_alarm, services.config_file, values["job"], values["name"])
     return await _added(services, name)
 
 
@@ -61,7 +60,7 @@ async def edit(services: MusicServices, values: Values) -> AlarmJson:
     await _check_addresses(services, values["play"] or (), current.settings.play)
     if values["name"] not in (None, old):
         service.require_silent(appliance, old)
-    name = await asyncio.to_thread(editor.edit_alarm, _file(services), old, values)
+    name = await asyncio.to_thread(editor.edit_alarm, services.config_file, old, values)
     if name != old:
         job_editor.move_state(appliance, old, name)
     await services.daemon.apply_configuration()
@@ -77,15 +76,10 @@ async def _check_addresses(services: MusicServices, sources: Sequence[str], curr
 async def remove(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Remove an alarm from the configuration."""
     service.require_silent(services.appliance, values["job"])
-    await asyncio.to_thread(editor.remove_alarm, _file(services), values["job"])
+    await asyncio.to_thread(editor.remove_alarm, services.config_file, values["job"])
     job_editor.forget(services.appliance, values["job"])
     await services.daemon.apply_configuration()
     return await list_alarms(services, {})
-
-
-def _file(services: MusicServices) -> ConfigFile:
-    config = services.config
-    return ConfigFile(config.path, config.state_dir, services.now)
 
 
 def _alarm_command(act: Callable[[Appliance, str, Values, datetime], object]) -> Handler:
