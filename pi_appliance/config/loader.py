@@ -39,19 +39,16 @@ def load_config(path: Path, text: str | None = None) -> Config:
     parts, more = _plugin_options(tree, tree.data, path.parent)
     problems += more
     problems += _job_problems(tree, tree.data)
+    usable = config or _usable_config(tree, tree.data, path.parent)
+    jobs = {name: replace(job, name=name, options=parts.get(("jobs", name))) for name, job in usable.jobs.items()}
+    problems += [*_unknown_networks(tree, jobs), *_chain_problems(tree, jobs)]
+    problems += [*notifier_problems(tree, usable), *_trigger_problems(tree, usable)]
     if problems or config is None:
         raise ConfigError(problems)
-    jobs = {
-        name: replace(job, name=name, options=parts["jobs", name], timeout=_timeout(tree.data["jobs"][name], job))
-        for name, job in config.jobs.items()
-    }
+    jobs = {name: replace(job, timeout=_timeout(tree.data["jobs"][name], job)) for name, job in jobs.items()}
     networks = {name: replace(part, options=parts["networks", name]) for name, part in config.networks.items()}
     notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
     player = config.player and replace(config.player, options=parts["player", ""])
-    problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
-    problems += [*notifier_problems(tree, config), *_trigger_problems(tree, config)]
-    if problems:
-        raise ConfigError(problems)
     return replace(config, path=path, text=text, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
 
 
@@ -89,6 +86,33 @@ def machine_zone() -> str:
 def _zone_of(file: str) -> str:
     """Return the name of the time zone whose file `file` is or links to, or ''."""
     return os.path.realpath(file).partition("zoneinfo/")[2]
+
+
+def _usable_config(tree: Tree, data: Mapping[str, Any], base: Path) -> Config:
+    """Return the valid keys of the file and of its jobs, so that the names in them are checked."""
+    if isinstance(jobs := data.get("jobs"), Mapping):
+        entries = {name: entry for name, entry in jobs.items() if isinstance(entry, Mapping)}
+        valid = {name: {**_NEEDED[Job], **_valid_keys(tree, each, Job, base)} for name, each in entries.items()}
+        data = {**data, "jobs": valid}
+    config, _ = structure(tree, (), {**_NEEDED[Config], **_valid_keys(tree, data, Config, base)}, Config, base)
+    assert config is not None
+    return config
+
+
+_NEEDED: Mapping[type, Mapping[str, object]] = {Config: {"state-dir": "."}, Job: {"kind": ""}}
+"""Values of the keys without a default."""
+
+
+def _valid_keys(tree: Tree, data: Mapping[str, Any], cls: type, base: Path) -> Mapping[str, Any]:
+    """Return the keys of `data`, and their values, with which a `cls` can be made."""
+    needed = _NEEDED[cls]
+    return {key: value for key, value in data.items() if structure(tree, (), {**needed, key: value}, cls, base)[0]}
+
+
+def _names(tree: Tree, family: str) -> tuple[str, ...]:
+    """Return the names in the section `family`, whether their entries are valid or not."""
+    section = tree.data.get(family) if isinstance(tree.data, Mapping) else None
+    return tuple(section) if isinstance(section, Mapping) else ()
 
 
 def _plugin_options(
@@ -170,11 +194,12 @@ def _timeout(written: Mapping[str, Any], job: Job) -> timedelta:
 
 def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
     """Yield unknown jobs under `depends-on`, and jobs that depend on themselves."""
+    names = _names(tree, "jobs")
     for name, job in jobs.items():
         for number, before in enumerate(job.depends_on):
             path = ("jobs", name, "depends-on", number)
-            if before not in jobs:
-                yield tree.problem(path, f"no job is called {before!r}", suggest(before, tuple(jobs)))
+            if before not in names:
+                yield tree.problem(path, f"no job is called {before!r}", suggest(before, names))
             elif name in _all_before(before, jobs):
                 yield tree.problem(path, f"{name} depends on itself", "remove one job from the cycle")
 
@@ -197,7 +222,8 @@ def _is_name(name: str) -> bool:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 
-def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, PluginConfig]) -> Iterator[Problem]:
+def _unknown_networks(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
+    networks, names = _names(tree, "networks"), _names(tree, "jobs")
     for name, job in jobs.items():
         named = getattr(job.options, "network", None) or ()
         written: Any = tree.data
@@ -206,11 +232,11 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
             if network not in networks:
                 which: binding.YamlPath = (number,) if several else ()
                 path = ("jobs", name, "with", "network", *which)
-                yield tree.problem(path, f"no network is called {network!r}", suggest(network, tuple(networks)))
+                yield tree.problem(path, f"no network is called {network!r}", suggest(network, networks))
         report_from = getattr(job.options, "report_from", None)
-        if report_from is not None and report_from not in jobs:
+        if report_from is not None and report_from not in names:
             where = ("jobs", name, "with", "report-from")
-            yield tree.problem(where, f"no job is called {report_from!r}", suggest(report_from, tuple(jobs)))
+            yield tree.problem(where, f"no job is called {report_from!r}", suggest(report_from, names))
 
 
 _STATE_DIRS = ("/var/lib/pi-appliance", "~/.local/state/pi-appliance", "state")
@@ -243,19 +269,14 @@ def _valid_networks(config: Config, path: Path) -> dict[str, PluginConfig]:
     return valid
 
 
-def _good_keys(section: str, path: Path) -> dict[str, object]:
+def _good_keys(section: str, path: Path) -> Mapping[str, object]:
     try:
         tree = binding.parse_yaml(section, path.name)
     except ConfigError:
         return {}
-    if not isinstance(tree.data, dict):
-        return {}
-    good = {}
-    for key, value in tree.data.items():
-        part, _ = structure(tree, (), {"state-dir": ".", key: value}, Config, path.parent)
-        if part is not None and key not in _NEED_OPTIONS:
-            good[key] = value
-    return good
+    data = tree.data if isinstance(tree.data, dict) else {}
+    data = {key: value for key, value in data.items() if key not in _NEED_OPTIONS}
+    return _valid_keys(tree, data, Config, path.parent)
 
 
 def load_usable(path: Path, state_dir: Path | None = None) -> Config:
@@ -375,19 +396,20 @@ _PING = "https://hc-ping.com/${HC_BACKUP}"
 
 def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
     """Yield unknown names in `on-failure` and `on-recovery`, and invalid ping addresses."""
-    yield from _unknown_notifiers(tree, config, (), config.notify)
+    yield from _unknown_notifiers(tree, (), config.notify)
     for name, job in config.jobs.items():
         path = ("jobs", name)
-        yield from _unknown_notifiers(tree, config, path, job.notify)
+        yield from _unknown_notifiers(tree, path, job.notify)
         if job.healthchecks_url is not None and (problem := _find_ping_problem(job.healthchecks_url)):
             yield tree.problem((*path, "healthchecks-url"), *problem)
 
 
-def _unknown_notifiers(tree: Tree, config: Config, path: binding.YamlPath, notify: Notify) -> Iterator[Problem]:
+def _unknown_notifiers(tree: Tree, path: binding.YamlPath, notify: Notify) -> Iterator[Problem]:
+    known = _names(tree, "notifiers")
     for key, names in (("on-failure", notify.on_failure), ("on-recovery", notify.on_recovery)):
         for number, name in enumerate(names or ()):
-            if name not in config.notifiers:
-                hint = suggest(name, tuple(config.notifiers))
+            if name not in known:
+                hint = suggest(name, known)
                 yield tree.problem((*path, "notify", key, number), f"no notifier is called {name!r}", hint)
 
 
@@ -400,8 +422,9 @@ def _find_ping_problem(address: str) -> tuple[str, str] | None:
 
 def _trigger_problems(tree: Tree, config: Config) -> Iterator[Problem]:
     """Yield the triggers that need another section of the file."""
+    data: Any = tree.data
     for name, job in config.jobs.items():
-        if job.triggers.mqtt.topic and config.mqtt is None:
+        if job.triggers.mqtt.topic and data.get("mqtt") is None:
             path = ("jobs", name, "triggers", "mqtt")
             yield tree.problem(path, "no MQTT broker is named", "add a section such as mqtt: {host: 192.168.1.2}")
     buttons = [(name, job.triggers.button) for name, job in config.jobs.items() if job.triggers.button.pin is not None]

@@ -137,7 +137,10 @@ def test_a_value_of_a_wrong_type_hides_no_wrong_value_beside_it(tmp_path, capsys
         "    retry: {max-retries: -1, delay: soon}\n"
         "    triggers: {button: {pin: 44, hold: long}}\n"
         "    with: {run: [], environment: 3}\n"
-        "  two: {kind: music, with: {action: alarm, play: 5, volume: 103}}\n",
+        "  two: {kind: music, with: {action: alarm, play: 5, volume: 103}}\n"
+        "  three: {kind: tweet, with: {lines: a.txt, network: preveiw}, timeout: soon,\n"
+        "    depends-on: [one, fuor], notify: {on-failure: [x]}}\n"
+        "networks: {preview: {kind: preview}}\n",
         "utf-8",
     )
     _, _, err = checked(path, capsys)
@@ -162,6 +165,10 @@ def test_a_value_of_a_wrong_type_hides_no_wrong_value_beside_it(tmp_path, capsys
         "14:34: 3 is not a section",
         "15:50: 5 is not a name or a list of names",
         "15:61: 103 is not a valid volume",
+        "16:54: no network is called 'preveiw'",
+        "16:73: write a duration such as 90s, 15m, 1h30m or 2d",
+        "17:23: no job is called 'fuor'",
+        "17:52: no notifier is called 'x'",
     ]
 
 
