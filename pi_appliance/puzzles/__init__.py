@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
+from itertools import islice
 from types import ModuleType
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -23,7 +24,7 @@ __all__ = [
     "Answer", "Cache", "ConfigError", "Details", "Footprint", "GeneratedBoard", "Grid", "Interrupted",
     "InvalidOption", "Progress", "Proof", "Puzzle", "Refused", "Rule", "Rules", "SearchRuntime", "SolveMode", "Step",
     "Table", "UnknownName", "Validation", "check_mode", "check_rules", "kernel_mode", "load_board", "load_boards",
-    "parse_number", "pluralize",
+    "parse_number", "pluralize", "solutions_of",
 ]  # fmt: skip
 
 kernels.prefer_compiled()
@@ -268,6 +269,11 @@ def load_boards(boards: Iterable[Board | str], kind: type[Board]) -> list[Board]
     if isinstance(boards, str):
         raise TypeError("this is one board, and many are expected: write a list, such as [text]")
     return [load_board(board, kind, f"boards[{number}]") for number, board in enumerate(boards)]
+
+
+def solutions_of(mode: SolveMode, solutions: Iterator[Solution]) -> Iterator[Solution]:
+    """Return the solutions that a mode lists: the first one, none of a count, else all."""
+    return islice(solutions, {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode))
 
 
 def check_mode(puzzle: str, supported: Sequence[SolveMode], mode: SolveMode) -> SolveMode:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import factorial, prod
-from types import MappingProxyType
 
 from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board
 from pi_appliance.puzzles.battleship import fleet as fleets
@@ -108,7 +107,7 @@ _DRAWINGS = {
     # Nothing is known: 15,046,987,768 placements. Its probability map takes long on a small Pi.
     "open-sea": "fleet: 5,4,3,3,2" + "/??????????" * 10,
 }
-BOARDS: Mapping[str, str] = MappingProxyType({name: f"{rows}\n".replace("/", "\n") for name, rows in _DRAWINGS.items()})
+BOARDS: Mapping[str, str] = {name: f"{rows}\n".replace("/", "\n") for name, rows in _DRAWINGS.items()}
 
 
 def check(board: Board | str, line: Sequence[Ship]) -> Validation:

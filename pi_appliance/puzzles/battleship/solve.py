@@ -7,7 +7,7 @@ hit. An impossible board gets a minimal unsatisfiable core: see docs/puzzles/bat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, permutations
+from itertools import chain, permutations
 from random import Random
 from typing import NamedTuple
 
@@ -23,10 +23,11 @@ from pi_appliance.puzzles import (
     kernel_mode,
     load_board,
     pluralize,
+    solutions_of,
 )
 from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship import kernel, notation
-from pi_appliance.puzzles.battleship.board import BOARDS, HIT, MISS, SUNK, UNKNOWN, Board
+from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board
 from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, find_placements
 from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Square, draw_rows, mask_places
 from pi_appliance.puzzles.deductions import SearchLimitReached
@@ -336,7 +337,7 @@ class _BoardSolver:
         self.proven = "the board is possible"
         earlier_nodes, details = self.earlier_nodes, Details(possible="yes")
         answer: Answer[Solution] = Answer(
-            solutions=islice(solutions, {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode)),
+            solutions=solutions_of(mode, solutions),
             nodes_searched=lambda: earlier_nodes + search.nodes_searched,
             details=details,
         )
@@ -384,9 +385,7 @@ class _BoardSolver:
 SHOT_SHARE = 0.35  # of all squares
 
 
-def generate(
-    seed: int, board: Board | str = BOARDS["midgame"], runtime: SearchRuntime = SERIAL
-) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board | str = "midgame", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a game under way with the rules of `board`. Raises Refused, Interrupted.
 
     >>> from pi_appliance.puzzles import battleship

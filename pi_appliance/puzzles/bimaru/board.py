@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
-from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
@@ -256,10 +255,8 @@ _DRAWINGS = {  # fleet, totals of the columns, and the rows, each after its tota
         "3????????/2????????/1????????/3????????/5????????/1????????/3????????/2????????",
     ),
 }  # fmt: skip
-BOARDS: Mapping[str, str] = MappingProxyType(
-    {
-        name: f"fleet: {format_fleet(FLEETS[fleet])}\n  {columns}\n"
-        + "".join(f"{' '.join(row)}\n" for row in rows.split("/"))
-        for name, (fleet, columns, rows) in _DRAWINGS.items()
-    }
-)
+BOARDS: Mapping[str, str] = {
+    name: f"fleet: {format_fleet(FLEETS[fleet])}\n  {columns}\n"
+    + "".join(f"{' '.join(row)}\n" for row in rows.split("/"))
+    for name, (fleet, columns, rows) in _DRAWINGS.items()
+}

@@ -24,8 +24,6 @@ from pi_appliance.puzzles.bimaru.board import (
 )
 from pi_appliance.puzzles.deductions import SearchLimitReached
 
-_Survey = tuple[list[Placement], list[Placement]]  # the complete ships, and the places for those that are left
-
 
 class Line(NamedTuple):
     """A row or a column, with its number of ship squares or None if that is unknown."""

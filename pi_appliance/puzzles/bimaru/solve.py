@@ -20,10 +20,11 @@ from pi_appliance.puzzles import (
     deductions,
     load_board,
     pluralize,
+    solutions_of,
 )
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, format_fleet, place_at_random
 from pi_appliance.puzzles.bimaru import techniques
-from pi_appliance.puzzles.bimaru.board import BOARDS, Board, Mark, draw_pieces, new_shape, notate, order_fleet, set_mark
+from pi_appliance.puzzles.bimaru.board import Board, Mark, draw_pieces, new_shape, notate, order_fleet, set_mark
 from pi_appliance.puzzles.bimaru.render import draw_contradiction
 from pi_appliance.puzzles.bimaru.search import FleetSearch, Layout, find_two
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime, partial_result
@@ -61,10 +62,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
         answer = deductions.rate_unique(answer, "givens", redundant, rate)
     elif mode is not SolveMode.FIRST:
         answer = _count(answer, board, mode, runtime)
-    if mode is SolveMode.COUNT:
-        return answer
-    listed = chain(found, solutions)
-    return replace(answer, solutions=islice(listed, 1) if mode is SolveMode.FIRST else listed)
+    return replace(answer, solutions=solutions_of(mode, chain(found, solutions)))
 
 
 def _count(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
@@ -98,7 +96,7 @@ SEARCH_LIMIT = 3_000  # ships tried until another square is given: 0.2 s; a puzz
 
 
 def generate(
-    seed: int | str, board: Board | str = BOARDS["magazine"], runtime: SearchRuntime = SERIAL
+    seed: int | str, board: Board | str = "magazine", runtime: SearchRuntime = SERIAL
 ) -> GeneratedBoard[Board]:
     """Generate a puzzle with one solution. Raises Interrupted, Refused.
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
@@ -177,22 +176,20 @@ def _drawing_with_moves(rows: str, moves: str) -> str:
     return "\n".join((*rows.split(), f"Moves {moves}")) + "\n"
 
 
-BOARDS: Mapping[str, str] = MappingProxyType(
-    {
-        # Red wins with the second-last disc, by one column only
-        "squeeze": _drawing_with_moves(".....Y. Y....R. R....R. YY...Y. YRRY.Y. RYRRYRR", "32662532166161164471"),
-        # one column draws, all others lose
-        "tightrope": _drawing_with_moves("...Y... ...R.Y. ...Y.RR ...RYYY ...YRRR YR.RYRY", "65214774556666477444"),
-        # Red loses after 20 more moves
-        "siege": _drawing_with_moves("R...Y.. Y...R.. R.Y.Y.. Y.R.Y.. Y.R.Y.. RRRYRRY", "57146535352131115513"),
-        # Red wins soon
-        "sprint": _drawing_with_moves("....... ....... .R..R.. .R..RYY YYYRYYR RRYRYRY", "67467525165243232157"),
-        # the start of the game: build the opening book first
-        "empty": ".......\n" * 6,
-        # Red has won with two fours at once; Yellow moved first
-        "game": _drawing_with_moves("...Y... ...R.Y. ...R.R. ..RYRY. R.YRRRY YYRYYYR", "6743115446253464467365"),
-    }
-)
+BOARDS: Mapping[str, str] = {
+    # Red wins with the second-last disc, by one column only
+    "squeeze": _drawing_with_moves(".....Y. Y....R. R....R. YY...Y. YRRY.Y. RYRRYRR", "32662532166161164471"),
+    # one column draws, all others lose
+    "tightrope": _drawing_with_moves("...Y... ...R.Y. ...Y.RR ...RYYY ...YRRR YR.RYRY", "65214774556666477444"),
+    # Red loses after 20 more moves
+    "siege": _drawing_with_moves("R...Y.. Y...R.. R.Y.Y.. Y.R.Y.. Y.R.Y.. RRRYRRY", "57146535352131115513"),
+    # Red wins soon
+    "sprint": _drawing_with_moves("....... ....... .R..R.. .R..RYY YYYRYYR RRYRYRY", "67467525165243232157"),
+    # the start of the game: build the opening book first
+    "empty": ".......\n" * 6,
+    # Red has won with two fours at once; Yellow moved first
+    "game": _drawing_with_moves("...Y... ...R.Y. ...R.R. ..RYRY. R.YRRRY YYRYYYR", "6743115446253464467365"),
+}
 
 
 def check(board: Board | str, line: Sequence[int | End]) -> Validation:

@@ -18,7 +18,6 @@ from pi_appliance.puzzles import (
 )
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import (
-    BOARDS,
     EMPTY_BOARD,
     LETTERS,
     SQUARES,
@@ -275,9 +274,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 MIN_DISCS, MAX_DISCS = 12, 34  # discs: fewer take too long to solve, more are too easy
 
 
-def generate(
-    seed: int, board: Board | str = BOARDS["squeeze"], runtime: SearchRuntime = SERIAL
-) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board | str = "squeeze", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a position like `board` with 12 to 34 discs and one best move.
 
     >>> from pi_appliance.puzzles import connect_four

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
@@ -181,7 +180,7 @@ _KNOWN_BOARDS = {
     # Four rows: 11 moves, 2 solutions.
     "small": ("RYBPGGBWYR", "YGYR-BRBGP"),
 }
-BOARDS: Mapping[str, str] = MappingProxyType({name: draw_triangles(*halves) for name, halves in _KNOWN_BOARDS.items()})
+BOARDS: Mapping[str, str] = {name: draw_triangles(*halves) for name, halves in _KNOWN_BOARDS.items()}
 
 
 def check(board: Board | str, line: Sequence[int]) -> Validation:

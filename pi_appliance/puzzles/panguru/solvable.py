@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard, load_board
-from pi_appliance.puzzles.panguru.board import BOARDS, HOLE, HOME, Board, reachable_places
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, reachable_places
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 
 MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size
@@ -130,7 +130,7 @@ RANDOM_MOVES = 1_000  # far more than any board needs
 
 def generate(
     seed: int,
-    board: Board | str = BOARDS["original"],
+    board: Board | str = "original",
     runtime: SearchRuntime = SERIAL,  # noqa: ARG001 - as in the other puzzles
 ) -> GeneratedBoard[Board]:
     """Generate a random solvable board with the colours and the moves of `board`.

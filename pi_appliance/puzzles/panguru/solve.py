@@ -18,6 +18,7 @@ from pi_appliance.puzzles import (
     kernel_mode,
     load_board,
     pluralize,
+    solutions_of,
 )
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import HOME, Board, Solution, reachable_places
@@ -130,7 +131,7 @@ def _solve_board(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
     if mode is SolveMode.FIRST:
         return answer
     levels = search.count_levels()
-    solutions = iter(()) if mode is SolveMode.COUNT else search.list_solutions(levels)
+    solutions = solutions_of(mode, search.list_solutions(levels))
     table = search.count_first_moves(levels)
     return replace(answer, solutions=solutions, count=levels[0][search.packed.start], tables=[table])
 

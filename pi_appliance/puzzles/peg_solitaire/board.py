@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName
@@ -117,24 +116,22 @@ def _draw_triangle(side: int, empty: Hole) -> str:
     return "triangle\n" + "".join(f"{row:^{2 * side - 1}}\n" for row in rows)
 
 
-BOARDS: Mapping[str, str] = MappingProxyType(
-    {
-        "full": _english_drawing("XXX", "XXX", "XXXXXXX", "XXXOXXX", "XXXXXXX", "XXX", "XXX"),
-        "cross": _english_drawing("OOO", "OXO", "OOXXXOO", "OOOXOOO", "OOOXOOO", "OOO", "OOO"),
-        "plus": _english_drawing("OOO", "OXO", "OOOXOOO", "OXXXXXO", "OOOXOOO", "OXO", "OOO"),
-        "fireplace": _english_drawing("XXX", "XXX", "OOXXXOO", "OOXOXOO", "OOOOOOO", "OOO", "OOO"),
-        "pyramid": _english_drawing("OOO", "OXO", "OOXXXOO", "OXXXXXO", "XXXXXXX", "OOO", "OOO"),
-        "arrow": _english_drawing("OXO", "XXX", "OXXXXXO", "OOOXOOO", "OOOXOOO", "XXX", "XXX"),
-        "diamond": _english_drawing("OXO", "XXX", "OXXXXXO", "XXXXXXX", "OXXXXXO", "XXX", "OXO"),
-        "european": _draw((3, 5, 7, 7, 7, 5, 3), Hole(2, 0)),
-        "wiegleb": _draw((3, 3, 3, 9, 9, 9, 3, 3, 3), Hole(4, 4)),
-        "diamond-41": _draw((1, 3, 5, 7, 9, 7, 5, 3, 1), Hole(4, 2)),
-        "triangle-4": _draw_triangle(4, Hole(0, 1)),
-        "triangle-5": _draw_triangle(5, Hole(0, 0)),
-        "triangle-6": _draw_triangle(6, Hole(0, 0)),
-        "triangle-7": _draw_triangle(7, Hole(0, 1)),
-    }
-)
+BOARDS: Mapping[str, str] = {
+    "full": _english_drawing("XXX", "XXX", "XXXXXXX", "XXXOXXX", "XXXXXXX", "XXX", "XXX"),
+    "cross": _english_drawing("OOO", "OXO", "OOXXXOO", "OOOXOOO", "OOOXOOO", "OOO", "OOO"),
+    "plus": _english_drawing("OOO", "OXO", "OOOXOOO", "OXXXXXO", "OOOXOOO", "OXO", "OOO"),
+    "fireplace": _english_drawing("XXX", "XXX", "OOXXXOO", "OOXOXOO", "OOOOOOO", "OOO", "OOO"),
+    "pyramid": _english_drawing("OOO", "OXO", "OOXXXOO", "OXXXXXO", "XXXXXXX", "OOO", "OOO"),
+    "arrow": _english_drawing("OXO", "XXX", "OXXXXXO", "OOOXOOO", "OOOXOOO", "XXX", "XXX"),
+    "diamond": _english_drawing("OXO", "XXX", "OXXXXXO", "XXXXXXX", "OXXXXXO", "XXX", "OXO"),
+    "european": _draw((3, 5, 7, 7, 7, 5, 3), Hole(2, 0)),
+    "wiegleb": _draw((3, 3, 3, 9, 9, 9, 3, 3, 3), Hole(4, 4)),
+    "diamond-41": _draw((1, 3, 5, 7, 9, 7, 5, 3, 1), Hole(4, 2)),
+    "triangle-4": _draw_triangle(4, Hole(0, 1)),
+    "triangle-5": _draw_triangle(5, Hole(0, 0)),
+    "triangle-6": _draw_triangle(6, Hole(0, 0)),
+    "triangle-7": _draw_triangle(7, Hole(0, 1)),
+}
 
 
 def check(board: Board | str, line: Sequence[Jump]) -> Validation:

@@ -23,6 +23,7 @@ from pi_appliance.puzzles import (
     load_board,
     pluralize,
 )
+from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, find_parity_obstacle, to_bitboard, total_weight
 from pi_appliance.puzzles.peg_solitaire.board import Board, Jump, Solution
@@ -85,10 +86,6 @@ def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[
         line.append(next(undone))
         position ^= line[-1][0]
     return tuple(reversed(line))
-
-
-class SearchLimitReached(Exception):
-    """A search found more dead ends than allowed."""
 
 
 class DepthFirstSearch:

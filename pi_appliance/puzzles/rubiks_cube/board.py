@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
@@ -186,16 +185,14 @@ def draw_net(facelets: str) -> str:
 
 
 # Two cubes a few moves from solved, two patterns, and two that are far.
-BOARDS: Mapping[str, str] = MappingProxyType(
-    {
-        "checkers": draw_net("UDUDUDUDURLRLRLRLRFBFBFBFBFDUDUDUDUDLRLRLRLRLBFBFBFBFB"),
-        "pocket-near": draw_net("BULUBLLDBRRDFFDRDULUFRFB"),
-        "superflip": draw_net("UBULURUFURURFRBRDRFUFLFRFDFDFDLDRDBDLULBLFLDLBUBRBLBDB"),
-        "cube-in-cube": draw_net("FFFFUUFUURRURRUUUURFFRFFRRRBBBDDBDDBDDDLLDLLDLLLLBBLBB"),
-        "scrambled": draw_net("RRBLUBUFDRUDFRURFBFRBLFDBRURDFBDULDLDULFLDDLULBFRBLUBF"),
-        "pocket-far": draw_net("DDLRUBFLFBUURLDUFDLFRRBB"),
-    }
-)
+BOARDS: Mapping[str, str] = {
+    "checkers": draw_net("UDUDUDUDURLRLRLRLRFBFBFBFBFDUDUDUDUDLRLRLRLRLBFBFBFBFB"),
+    "pocket-near": draw_net("BULUBLLDBRRDFFDRDULUFRFB"),
+    "superflip": draw_net("UBULURUFURURFRBRDRFUFLFRFDFDFDLDRDBDLULBLFLDLBUBRBLBDB"),
+    "cube-in-cube": draw_net("FFFFUUFUURRURRUUUURFFRFFRRRBBBDDBDDBDDDLLDLLDLLLLBBLBB"),
+    "scrambled": draw_net("RRBLUBUFDRUDFRURFBFRBLFDBRURDFBDULDLDULFLDDLULBFRBLUBF"),
+    "pocket-far": draw_net("DDLRUBFLFBUURLDUFDLFRRBB"),
+}
 
 
 def check(board: Board | str, solution: Sequence[str]) -> Validation:

@@ -6,7 +6,6 @@ A 2x2x2 has a table of all positions, with the corner DBL fixed.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 from random import Random
 
 from pi_appliance.errors import Refused
@@ -22,10 +21,11 @@ from pi_appliance.puzzles import (
     load_board,
     load_boards,
     pluralize,
+    solutions_of,
 )
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kernel, pruning_tables
-from pi_appliance.puzzles.rubiks_cube.board import BOARDS, TURN_NAMES, Board, Solution, is_solved
+from pi_appliance.puzzles.rubiks_cube.board import TURN_NAMES, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.notation import describe_turn
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import LARGE_NAME, LARGE_SIZE, SMALL_NAME, load_tables
@@ -68,8 +68,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
     if board.others:
         return _solve_each(board, mode, runtime)
     if is_solved(board):
-        solutions = iter([()] if mode is not SolveMode.COUNT else [])
-        return Answer(solutions=solutions, count=1, details={"moves": 0, "optimal": "proven"})
+        return Answer(solutions=solutions_of(mode, iter([()])), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
     state = c.cube_state(board.facelets, board.side)
     # The near search takes ten milliseconds. Tables that are at hand rule it out for most cubes.
@@ -203,7 +202,7 @@ def turn_names(turns: Iterable[int]) -> Solution:
 
 def _optimal_answer(optimal: Sequence[Turns], mode: SolveMode, nodes: int = 0) -> Answer[Solution]:
     return Answer(
-        solutions=islice(map(turn_names, optimal), {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode)),
+        solutions=solutions_of(mode, map(turn_names, optimal)),
         nodes_searched=lambda: nodes,
         count=len(optimal),
         details={"moves": len(optimal[0]), "optimal": "proven", "kernel": kernel_mode(kernel)},
@@ -295,9 +294,7 @@ class _FirstSearch:
                 self.lower_bound += 1
 
 
-def generate(
-    seed: int, board: Board | str = BOARDS["checkers"], runtime: SearchRuntime = SERIAL
-) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board | str = "checkers", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Return a random cube of the size and rules of `board`, and a scramble to it.
 
     `random_cube` gives the same cube without the scramble, which takes most of the time.
@@ -317,7 +314,7 @@ def generate(
     return GeneratedBoard(cube, {"scramble": scramble, "scramble_moves": len(solution)})
 
 
-def random_cube(seed: int, board: Board | str = BOARDS["checkers"]) -> Board:
+def random_cube(seed: int, board: Board | str = "checkers") -> Board:
     """Return a random cube of the size and rules of `board`; every cube is equally likely.
 
     >>> from pi_appliance.puzzles import rubiks_cube
@@ -384,7 +381,7 @@ def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answe
         return sum(count_paths(other) for _, other in _closer_positions(distances, position))
 
     return Answer(
-        solutions=islice(_iter_solutions(distances, start), {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode)),
+        solutions=solutions_of(mode, _iter_solutions(distances, start)),
         count=count_paths(start),
         nodes_searched=lambda: nodes,
         details={"moves": distances[start], "optimal": "proven", "kernel": kernel_mode(kernel)},

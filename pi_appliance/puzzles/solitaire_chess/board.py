@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
@@ -138,9 +137,7 @@ _KNOWN_ROWS = {
     # One solution, on a whole chess board.
     "full-size": "N....P../...B..../.P..B.../..B.B.P./......../P.R..N../N......./........",
 }
-BOARDS: Mapping[str, str] = MappingProxyType(
-    {name: f"{rows}\n".replace("/", "\n") for name, rows in _KNOWN_ROWS.items()}
-)
+BOARDS: Mapping[str, str] = {name: f"{rows}\n".replace("/", "\n") for name, rows in _KNOWN_ROWS.items()}
 
 
 def check(board: Board | str, line: Sequence[Capture]) -> Validation:

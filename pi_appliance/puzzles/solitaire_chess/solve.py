@@ -36,7 +36,6 @@ from pi_appliance.puzzles.runtime import (
 )
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import (
-    BOARDS,
     EMPTY,
     PIECE_NAMES,
     PIECES,
@@ -346,9 +345,7 @@ MAX_STARTS, MAX_BOARDS_PER_START = 3_000, 250
 MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 
 
-def generate(
-    seed: int, board: Board | str = BOARDS["first-steps"], runtime: SearchRuntime = SERIAL
-) -> GeneratedBoard[Board]:
+def generate(seed: int, board: Board | str = "first-steps", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a board like `board` with exactly one solution. Raises Refused.
 
     >>> from pi_appliance.puzzles import solitaire_chess

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
@@ -162,7 +161,7 @@ _KNOWN_GRIDS = {
     # "seventeen" with one clue removed.
     "sixteen": ".......1.4.........2...........5.4.7..8...3....1.9....3..4..2...5.1........8.....",
 }
-BOARDS: Mapping[str, str] = MappingProxyType({name: draw_grid(grid, 9) for name, grid in _KNOWN_GRIDS.items()})
+BOARDS: Mapping[str, str] = {name: draw_grid(grid, 9) for name, grid in _KNOWN_GRIDS.items()}
 
 
 def check(board: Board | str, solution: Solution) -> Validation:

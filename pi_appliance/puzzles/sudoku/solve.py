@@ -27,11 +27,12 @@ from pi_appliance.puzzles import (
     kernel_mode,
     load_board,
     pluralize,
+    solutions_of,
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Checkpoint, SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel, techniques
-from pi_appliance.puzzles.sudoku.board import BOARDS, BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues
-from pi_appliance.puzzles.sudoku.count import BandSearch, count_grid, is_unique_grid
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues
+from pi_appliance.puzzles.sudoku.count import BandSearch, count_grid
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -39,9 +40,7 @@ MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
 LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
 
 
-def generate(
-    seed: int | str, board: Board | str = BOARDS["sample"], runtime: SearchRuntime = SERIAL
-) -> GeneratedBoard[Board]:
+def generate(seed: int | str, board: Board | str = "sample", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
     """Generate a grid with one solution, like `board`. Raises Interrupted, Refused.
 
     By default no redundant clue is left, except in the largest sizes, where that takes too long.
@@ -133,9 +132,7 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> Cal
         # A grid that needs no guess is unique.
         allowed = deductions.LEVELS[: deductions.LEVELS.index(board.difficulty) + 1]
         return lambda grid: techniques.rate_difficulty(grid, board.size, runtime).level in allowed
-    if board.size == 9:
-        return lambda grid: is_unique_grid(grid, runtime)
-    is_only = techniques.uniqueness_by_sat(solution, board.size, runtime)
+    is_only = techniques.uniqueness_test(solution, board.size, runtime)
 
     def accepts(grid: str) -> bool:
         try:
@@ -193,11 +190,9 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
         details["guesses_needed"] = search.guesses()
         if mode is not SolveMode.FIRST:
             answer = _count_several(answer, board, mode, runtime)
-    if mode is SolveMode.COUNT:
-        return answer
     # Without another solution, the search is not asked again: by SAT, that would take long.
     listed = (Solution(1, solution) for solution in chain(found, solutions if len(found) > 1 else ()))
-    return replace(answer, solutions=islice(listed, 1) if mode is SolveMode.FIRST else listed)
+    return replace(answer, solutions=solutions_of(mode, listed))
 
 
 def count_solutions(board: Board | str, limit: int | None = None, runtime: SearchRuntime = SERIAL) -> int:

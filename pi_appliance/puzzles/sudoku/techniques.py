@@ -5,8 +5,9 @@ The candidates of a cell, digits that it may have, are the bits of an integer; b
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
+from operator import or_
 
 from pi_appliance.puzzles import load_board
 from pi_appliance.puzzles.deductions import CONTRADICTION, Difficulty, NamedStep, describe_next, join_names, rate_steps
@@ -93,9 +94,7 @@ class CandidateGrid:
                 text = f"nothing can stand at {self._name(cell)}"
                 yield Deduction(technique=CONTRADICTION, text=text, cells=(cell,), units=self.layout.units_of[cell])
         for number, unit in enumerate(self.layout.units):
-            union = 0
-            for cell in unit.cells:
-                union |= self.candidates[cell]
+            union = self._union(unit.cells)
             missing = ~union & ((1 << self.layout.size) - 1)
             if missing:
                 digit = missing & -missing
@@ -135,9 +134,7 @@ class CandidateGrid:
             unit = self.layout.units[number]
             few = [cell for cell in unit.cells if cell in self.unsolved and self.candidates[cell].bit_count() <= size]
             for subset in combinations(few, size):
-                digits = 0
-                for cell in subset:
-                    digits |= self.candidates[cell]
+                digits = self._union(subset)
                 if digits.bit_count() != size:
                     continue
                 reduced = tuple(cell for cell in unit.cells if cell not in subset and self.candidates[cell] & digits)
@@ -189,11 +186,12 @@ class CandidateGrid:
         text = f"{text}: crossed out at {self._names(reduced)}"
         return Deduction(technique, text, cells, units, digits, reduced_cells=reduced)
 
+    def _union(self, cells: Iterable[int]) -> int:
+        """Return the candidates of all `cells` together."""
+        return reduce(or_, map(self.candidates.__getitem__, cells), 0)
+
     def _open_digits(self, unit: int) -> list[int]:
-        union = 0
-        for cell in self.layout.units[unit].cells:
-            if cell in self.unsolved:
-                union |= self.candidates[cell]
+        union = self._union(cell for cell in self.layout.units[unit].cells if cell in self.unsolved)
         return [1 << number for number in range(self.layout.size) if union >> number & 1]
 
     def _name(self, cell: int) -> str:
@@ -265,7 +263,7 @@ def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str 
 
 def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[str]:
     """Yield the cells of clues without which `solution` stays unique. Raises SearchLimitReached."""
-    is_only = partial(is_unique_grid, runtime=runtime) if size == 9 else uniqueness_by_sat(solution, size, runtime)
+    is_only = uniqueness_test(solution, size, runtime)
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     for done, cell in enumerate(clues):
         runtime.report_progress(None, f"is clue {done + 1} of {len(clues)} needed?")
@@ -273,8 +271,10 @@ def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime)
             yield cell_name(cell, size)
 
 
-def uniqueness_by_sat(solution: str, size: int, runtime: SearchRuntime) -> Callable[[str], bool]:
-    """Return a function: whether a grid has only this solution. It raises SearchLimitReached."""
+def uniqueness_test(solution: str, size: int, runtime: SearchRuntime) -> Callable[[str], bool]:
+    """Return a function: whether a grid has only this solution. It may raise SearchLimitReached."""
+    if size == 9:
+        return partial(is_unique_grid, runtime=runtime)
     search = SatSearch(EMPTY * len(solution), size, runtime)
     search.forbid(solution)
 
