@@ -28,6 +28,7 @@ from pi_appliance.puzzles.board_report import (
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.dry_run import Task, plan_tasks
 from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
+from pi_appliance.puzzles.runtime.deadline import Estimate
 from pi_appliance.system import files
 
 STDIN = "stdin"
@@ -227,7 +228,7 @@ def _search(
     """Yield the runtime of a search. With `--dry-run`, show its plan and end the command."""
     line = ProgressLine()
     seconds = None if limits.length is None else limits.length.total_seconds()
-    estimates: list[local.Estimate] = []
+    estimates: list[Estimate] = []
 
     def show_progress(part: float | None, note: str) -> None:
         remaining = estimates[0].format_remaining(part)
@@ -247,7 +248,7 @@ def _search(
         _report_interruption(line, describe_partial_result, limits.length),
         local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime,
     ):
-        estimates.append(local.Estimate(runtime.monotonic))
+        estimates.append(Estimate(runtime.monotonic))
         runtime.cache = _LazyCache(limits.config, report_cache_error)
         runtime.checkpoint_writes = limits.checkpoint_writes
         if limits.dry_run:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Footprint, Puzzle, SolveMode
 from pi_appliance.puzzles.runtime import SearchRuntime, format_bytes
-from pi_appliance.puzzles.runtime.local import MemoryBudget, format_seconds, require_memory
+from pi_appliance.puzzles.runtime.deadline import format_seconds
+from pi_appliance.puzzles.runtime.local import MemoryBudget, require_memory
 
 PROCESS_MEMORY = 52_000_000  # bytes of the program with a puzzle and its report, measured
 WORKER_MEMORY = 8_000_000  # bytes of a worker process besides what it shares

@@ -40,7 +40,8 @@ from pi_appliance.puzzles.picture import animate_result, draw_result
 from pi_appliance.puzzles.rendering import format_details, format_elapsed, render_rows
 from pi_appliance.puzzles.result_page import Page
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
-from pi_appliance.puzzles.runtime.local import Estimate, MemoryBudget
+from pi_appliance.puzzles.runtime.deadline import Estimate
+from pi_appliance.puzzles.runtime.local import MemoryBudget
 from pi_appliance.storage.model import Result, read_slot
 
 

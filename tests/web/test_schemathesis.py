@@ -60,7 +60,7 @@ pytestmark = [
 )
 def test_no_request_breaks_what_the_document_promises(tmp_path: Path, selection: tuple[str, ...]) -> None:
     with served(configuration(tmp_path / "appliance", jobs=JOBS, stations=STATIONS)) as appliance:
-        prepare(appliance, "/runs")
+        prepare(appliance)
         check(tmp_path, appliance.origin, OPTIONS, SECONDS, *selection)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.puzzles.runtime.local import Estimate
+from pi_appliance.puzzles.runtime.deadline import Estimate
 
 
 class Clock:
