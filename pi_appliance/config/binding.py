@@ -6,7 +6,7 @@ of the parser are used instead of its loader, so no Python objects are created.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import time, timedelta
@@ -23,7 +23,7 @@ from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, override
 
 from pi_appliance.config import units
-from pi_appliance.config.units import Days, Money, Names, Percent, Size
+from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.errors import ConfigError, Problem, suggest
 from pi_appliance.scheduling import schedule
 from pi_appliance.scheduling.chance import Chance, parse_chance
@@ -322,6 +322,7 @@ def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object,
 
 def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
     names = {field.name: override(rename=yaml_key(field), omit=not is_in_yaml(field)) for field in fields(cls)}
+    limits = [(field, each) for field in fields(cls) for each in get_args(field.type) if isinstance(each, Limits)]
 
     @cache  # cattrs writes the function, for which most files have no use: they have few of the sections
     def make() -> Callable[[Any, Any], Any]:
@@ -343,7 +344,8 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
                 section = make()(value, kind)
             except ClassValidationError:  # a key without a default is missing or wrong
                 raise error from None
-        errors += [issue for issue in _issues(section) if not errors or (issue.path and issue.path[0] in value)]
+        issues = _issues(section, limits)
+        errors += [issue for issue in issues if not errors or (issue.path and issue.path[0] in value)]
         if errors:
             raise ClassValidationError(f"the values of {cls.__name__}", errors, cls)
         return section
@@ -352,16 +354,19 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
 
 
 class _Issue(Exception):
-    """A value of the right type that `check` of its section refuses."""
+    """A value of the right type that its limits or `check` of its section refuse."""
 
     def __init__(self, path: YamlPath, wrong: str, right: str) -> None:
         super().__init__(wrong)
         self.path, self.wrong, self.right = path, wrong, right
 
 
-def _issues(section: object) -> list[_Issue]:
+def _issues(section: object, limits: Sequence[tuple[Field[Any], Limits]]) -> list[_Issue]:
+    values = [(yaml_key(field), getattr(section, field.name), each) for field, each in limits]
+    found = [(key, each.find_problem(value)) for key, value, each in values if value is not None]
     check = getattr(section, "check", None)
-    return [_Issue(*issue) for issue in check()] if callable(check) else []  # `updates` has a key of this name
+    more = check() if callable(check) else ()  # `updates` has a key of this name
+    return [*(_Issue((key,), *problem) for key, problem in found if problem), *(_Issue(*issue) for issue in more)]
 
 
 def _without_wrong_keys(value: Mapping[str, Any], error: ClassValidationError) -> dict[str, Any]:

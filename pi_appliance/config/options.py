@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.triggers import Mqtt, Triggers
-from pi_appliance.config.units import EVERY_DAY, Days, Limits, Percent, Size
+from pi_appliance.config.units import EVERY_DAY, VOLUME, Days, Limits, Percent, Size
 from pi_appliance.errors import Issues
 from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import Schedule
@@ -54,15 +54,14 @@ class CatchUp:
     max_age: Annotated[timedelta, "missed slots up to this old are run later; 0s: none after misfire-grace"] = (
         timedelta(0)
     )
-    max_runs: Annotated[int, "how many missed slots are run, the newest first; the others are skipped", Limits(1)] = 1
+    max_runs: Annotated[
+        int,
+        "how many missed slots are run, the newest first; the others are skipped",
+        Limits(1, wrong="would never run a missed slot"),
+    ] = 1
     stagger: Annotated[timedelta, "late runs start at random within this time, so that jobs do not start together"] = (
         timedelta(0)
     )
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        wrong = f"{self.max_runs} would never run a missed slot"
-        return [] if self.max_runs >= 1 else [(("max-runs",), wrong, "write 1 or more")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +93,9 @@ class SuspendWhen:
 class Retry:
     """How often a run that certainly had no effect is tried again."""
 
-    max_retries: Annotated[int, "how many more attempts", Limits(0)] = 0
+    max_retries: Annotated[int, "how many more attempts", Limits(0, wrong="is not a number of retries")] = 0
     delay: Annotated[timedelta, "before the first retry; doubled each time"] = timedelta(seconds=30)
     max_delay: Annotated[timedelta, "the longest delay between two attempts"] = timedelta(minutes=30)
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        wrong = f"{self.max_retries} is not a number of retries"
-        return [] if self.max_retries >= 0 else [(("max-retries",), wrong, "write 0 or more")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +160,8 @@ class Job:
 
     def check(self) -> Issues:
         """Return the problems of the values."""
-        problems: Issues = []
-        if self.timeout < timedelta(seconds=1):
-            problems.append((("timeout",), "a run needs some time", "write 1s or more"))
-        if not 0 <= self.nice <= 19:
-            problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to let others go first"))
-        return problems
+        is_long_enough = self.timeout >= timedelta(seconds=1)
+        return [] if is_long_enough else [(("timeout",), "a run needs some time", "write 1s or more")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +186,7 @@ class Retention:
     """How many runs are kept. A run is deleted together with its log."""
 
     max_age: Annotated[timedelta, "older runs are deleted"] = timedelta(days=90)
-    max_runs: Annotated[int, "the number of runs kept of each job"] = 1000
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        return [] if self.max_runs >= 1 else [(("max-runs",), f"{self.max_runs} keeps nothing", "write 1 or more")]
+    max_runs: Annotated[int, "the number of runs kept of each job", Limits(1, wrong="keeps nothing")] = 1000
 
 
 def _port_problems(port: int) -> Issues:
@@ -237,46 +223,38 @@ class MpdProxy:
         return _port_problems(self.port)
 
 
-def _volume_problems(key: str, volume: int) -> Issues:
-    return [] if 0 <= volume <= 100 else [((key,), f"{volume} is not a valid volume", "write 0 to 100")]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietHours:
     """A daily period with a lower maximum volume."""
 
     from_: Annotated[time, 'when it begins by the clock on the wall, such as "22:00"']
     to: Annotated[time, "when it ends; an earlier time than `from` is one of the next day"]
-    maximum: Annotated[int, "the loudest that is allowed then, 0 to 100"]
+    maximum: Annotated[int, "the loudest that is allowed then, 0 to 100", VOLUME]
     days: Annotated[Days, "the days on which it begins, such as [sun-thu]; without it, every day"] = EVERY_DAY
 
     def check(self) -> Issues:
         """Return the problems of the values."""
-        problems = _volume_problems("maximum", self.maximum)
         if self.from_ == self.to:
-            problems.append((("to",), "it would end as it begins", 'write a later time, such as "07:00"'))
-        return problems
+            return [(("to",), "it would end as it begins", 'write a later time, such as "07:00"')]
+        return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumePolicy:
     """The volume limits, which apply to every way of changing the volume."""
 
-    start: Annotated[int | None, "the loudest that the player may be when it has just started, 0 to 100"] = None
-    maximum: Annotated[int, "the loudest that is ever allowed, 0 to 100"] = 100
+    start: Annotated[int | None, "the loudest that the player may be when it has just started, 0 to 100", VOLUME] = None
+    maximum: Annotated[int, "the loudest that is ever allowed, 0 to 100", VOLUME] = 100
     quiet: Annotated[list[QuietHours], "quiet hours; where several hold, the lowest maximum counts"] = field(
         default_factory=list
     )
 
     def check(self) -> Issues:
         """Return the problems of the values."""
-        problems = _volume_problems("maximum", self.maximum)
-        if self.start is not None:
-            problems += _volume_problems("start", self.start)
-            if not problems and self.start > self.maximum:
-                right = f"write {self.maximum} or less"
-                problems.append((("start",), f"{self.start} is more than `maximum`, {self.maximum}", right))
-        return problems
+        if self.start is not None and 0 <= self.maximum < self.start <= 100:
+            wrong = f"{self.start} is more than `maximum`, {self.maximum}"
+            return [(("start",), wrong, f"write {self.maximum} or less")]
+        return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,14 +318,10 @@ class BackupFolder:
     """A further folder for backups, such as one on a USB drive."""
 
     folder: Annotated[Path, "an existing folder, such as /mnt/usb/backups; it is never created"]
-    keep: Annotated[int, "how many backups are kept there", Limits(1)] = 7
+    keep: Annotated[int, "how many backups are kept there", Limits(1, wrong="keeps nothing")] = 7
     whole: Annotated[bool, "the whole appliance, with the secrets encrypted by BACKUP_PASSPHRASE of secrets.env"] = (
         False
     )
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        return [] if self.keep >= 1 else [(("keep",), f"{self.keep} keeps nothing", "write 1 or more")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,7 +381,9 @@ class Config:
     backup: Annotated[BackupFolder | None, "a folder for a further backup each day; without it, there is none"] = None
     updates: Annotated[Updates, "how new releases are found and installed"] = field(default_factory=Updates)
     max_concurrent_runs: Annotated[
-        int | None, "how many scheduled runs may be active at the same time; without it, by memory and cores", Limits(1)
+        int | None,
+        "how many scheduled runs may be active at the same time; without it, by memory and cores",
+        Limits(1, wrong="would never start a job"),
     ] = None
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
@@ -437,9 +413,6 @@ class Config:
         # It is also the name of a service in multicast DNS, which has 63 bytes for it.
         if len(self.name) > 40 or len(self.name.encode()) > 60 or not self.name.isprintable():
             return [(("name",), f"{self.name!r} cannot be a name", "write up to 40 letters, such as Kitchen")]
-        if self.max_concurrent_runs is not None and self.max_concurrent_runs < 1:
-            wrong = f"{self.max_concurrent_runs} would never start a job"
-            return [(("max-concurrent-runs",), wrong, "write 1 or more")]
         return []
 
     def zone_of(self, job: Job) -> ZoneInfo:

@@ -58,21 +58,14 @@ class TopicTrigger:
 class ButtonTrigger:
     """A push button on a GPIO pin."""
 
-    pin: Annotated[int | None, "the GPIO number of the pin, such as 17, not its place on the board", Limits(0, 27)] = (
-        None
-    )
+    pin: Annotated[
+        int | None,
+        "the GPIO number of the pin, such as 17, not its place on the board",
+        Limits(0, 27, "is not a GPIO pin"),
+    ] = None
     hold: Annotated[timedelta, "how long it must be held; 0s: the job starts when it is pressed"] = timedelta(0)
     pull_up: Annotated[bool, "the button connects the pin to ground; false: to 3.3 V"] = True
     debounce_ms: Annotated[int, "milliseconds for which the contact must be still", Limits(0, 1000)] = 50
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        problems: Issues = []
-        if self.pin is not None and not 0 <= self.pin <= 27:
-            problems.append((("pin",), f"{self.pin} is not a GPIO pin", "write 0 to 27"))
-        if not 0 <= self.debounce_ms <= 1000:
-            problems.append((("debounce-ms",), f"{self.debounce_ms} is not from 0 to 1000", "write 50"))
-        return problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -235,9 +235,11 @@ class Options:
         Keyboard,
         "its keys: letters (and the space; capitals and punctuation do not count) or typewriter (all of ASCII)",
     ] = Keyboard.LETTERS
-    keystrokes: Annotated[int, "how many keys it hits in a run", Limits(1)] = 100_000
+    keystrokes: Annotated[int, "how many keys it hits in a run", Limits(1, wrong="types nothing")] = 100_000
     seed: Annotated[
-        int | None, "seed of its random keystrokes; without it, drawn once and shown in the report", Limits(0)
+        int | None,
+        "seed of its random keystrokes; without it, drawn once and shown in the report",
+        Limits(0, wrong="is not a valid seed"),
     ] = None
     network: Annotated[Names | None, "where news of it is posted: names from `networks:`; without it, nowhere"] = None
     announce: Annotated[Announce, "when: after each new record, or after every-run"] = Announce.RECORD
@@ -245,15 +247,6 @@ class Options:
         timedelta, "shortest time between two posts about records; the end of the text is always posted"
     ] = timedelta(days=1)
     send_within: Annotated[timedelta, "for how long a post that could not be sent is still sent"] = timedelta(hours=6)
-
-    def check(self) -> Issues:
-        """Return the errors in the values: key, problem, remedy."""
-        problems: Issues = []
-        if self.keystrokes < 1:
-            problems.append((("keystrokes",), f"{self.keystrokes} types nothing", "write 1 or more"))
-        if self.seed is not None and self.seed < 0:
-            problems.append((("seed",), f"{self.seed} is not a valid seed", "write 0 or more"))
-        return problems
 
     def warnings(self) -> Issues:
         """Return the problems that a run would meet now: key, problem, remedy."""

@@ -132,35 +132,32 @@ class Options:
         SolveMode | None,
         "which solutions to find on each board; default: depends on the puzzle, mostly the first solution",
     ] = None
-    max_solutions: Annotated[int, "list at most this many solutions of each board", Limits(1)] = DEFAULT_MAX_SOLUTIONS
+    max_solutions: Annotated[
+        int, "list at most this many solutions of each board", Limits(1, wrong="is not a valid number of solutions")
+    ] = DEFAULT_MAX_SOLUTIONS
     rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
         default_factory=dict
     )
     precompute: Annotated[bool, "first build the tables that make the puzzle fast; continues where it stopped"] = False
     generate: Annotated[
-        int, "number of new boards, like the first one named; the seed is the date", Limits(0, _MAX_GENERATED)
+        int,
+        "number of new boards, like the first one named; the seed is the date",
+        Limits(0, _MAX_GENERATED, "is not a valid number of boards"),
     ] = 0
-    keep_reports: Annotated[int, "number of dated report folders to keep", Limits(1)] = 14
+    keep_reports: Annotated[
+        int, "number of dated report folders to keep", Limits(1, wrong="is not a valid number of reports")
+    ] = 14
     checkpoint_writes: Annotated[
         Size, "the most that a run writes to save unfinished searches, which spares the SD card"
     ] = _CHECKPOINT_WRITES
 
     def check(self) -> Issues:
         """Return problems between the keys: path, problem, remedy."""
-        numbers = (
-            ("max-solutions", self.max_solutions, "solutions", self.max_solutions >= 1, "1 or more"),
-            ("keep-reports", self.keep_reports, "reports", self.keep_reports >= 1, "1 or more"),
-            ("generate", self.generate, "boards", 0 <= self.generate <= _MAX_GENERATED, f"0 to {_MAX_GENERATED:,}"),
-        )
-        problems: Issues = [
-            ((key,), f"{value} is not a valid number of {noun}", f"use {allowed}")
-            for key, value, noun, is_valid, allowed in numbers
-            if not is_valid
-        ]
         try:
             puzzle = load_puzzle(self.puzzle)
         except UnknownName as error:
-            return [*problems, *_to_problems(("puzzle",), error)]
+            return _to_problems(("puzzle",), error)
+        problems: Issues = []
         if self.solutions is not None and self.solutions not in puzzle.MODES:
             supported = f"supported: {', '.join(puzzle.MODES)}"
             problems.append((("solutions",), f"{self.puzzle} does not support {self.solutions}", supported))

@@ -291,13 +291,13 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
         ("      boards: [bad.txt]\n", "bad.txt:2:3: 'Q' is not part of a board"),
         ("      boards: [binary.txt]\n", "binary.txt:1:1: this is not a text file"),
         ("      boards: [cross, cross]\n", "two boards are called 'cross'"),
-        ("      max-solutions: 0\n", "appliance.yaml:7:22: 0 is not a valid number of solutions; use 1 or more"),
+        ("      max-solutions: 0\n", "appliance.yaml:7:22: 0 is not a valid number of solutions; write 1 or more"),
         ("      solutions: some\n", "appliance.yaml:7:18: 'some' is not known here"),
         ('      rules: {goal: "9,9"}\n', "appliance.yaml:7:21: no hole of this board is called '9,9'"),
         ('      rules: {gaol: "3,3"}\n', "no rule of peg solitaire is called 'gaol'; did you mean 'goal'?"),
         ("      generate: 3\n", "appliance.yaml:7:17: peg-solitaire does not generate boards; leave it out"),
         ("      precompute: true\n", "peg-solitaire has no tables to build; leave it out"),
-        ("      keep-reports: 0\n", "appliance.yaml:7:21: 0 is not a valid number of reports; use 1 or more"),
+        ("      keep-reports: 0\n", "appliance.yaml:7:21: 0 is not a valid number of reports; write 1 or more"),
     ],
 )
 def test_a_wrong_option_is_reported_with_line_and_column(tmp_path: Path, more: str, reported: str) -> None:

@@ -15,7 +15,7 @@ from pi_appliance import plugins
 from pi_appliance.config import secrets
 from pi_appliance.config.options import Job
 from pi_appliance.config.secrets import secret_names
-from pi_appliance.config.units import Limits, Names
+from pi_appliance.config.units import VOLUME, Names
 from pi_appliance.errors import Issues, Refused, Unavailable, UnknownName
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.music import model
@@ -83,9 +83,9 @@ class Options:
     action: Annotated[Action, "alarm, sleep, volume, stop or announce; the other keys belong to some of these actions"]
     play: Annotated[Names | None, f"alarm: the sources, tried in this order until one plays: {model.FORMS}"] = None
     volume: Annotated[
-        int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume", Limits(0, 100)
+        int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume", VOLUME
     ] = None
-    start_volume: Annotated[int, "alarm: the volume at which the fade starts", Limits(0, 100)] = 5
+    start_volume: Annotated[int, "alarm: the volume at which the fade starts", VOLUME] = 5
     fade: Annotated[
         timedelta | None,
         "how long the volume takes to change; default 5m for an alarm, the last 1m of a sleep timer, else 0s",
@@ -135,9 +135,6 @@ class Options:
 
     def _invalid_values(self) -> Issues:
         problems: Issues = []
-        for key, level in (("volume", self.volume), ("start-volume", self.start_volume)):
-            if level is not None and not 0 <= level <= 100:
-                problems.append(((key,), f"{level} is not a valid volume", "write 0 to 100"))
         if self.action is Action.ALARM and 0 <= self.final_volume < self.start_volume:
             problems.append(
                 (("start-volume",), f"{self.start_volume} is louder than volume: {self.final_volume}", "write less")
