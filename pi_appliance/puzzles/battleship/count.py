@@ -128,14 +128,13 @@ def unpack_layer(packed: Sequence[Buffer]) -> Layer:
 
 
 class ProfileCount:
-    """Count the ways to place the fleet of `board` on `places` with the kernel module `backend`."""
+    """Count the ways to place the fleet of `board` with the kernel module `backend`."""
 
-    def __init__(
-        self, board: Board, places: Sequence[Placement], runtime: SearchRuntime, backend: ModuleType = kernel
-    ) -> None:
+    def __init__(self, board: Board, runtime: SearchRuntime, backend: ModuleType = kernel) -> None:
         self.board, self.runtime, self.backend = board, runtime, backend
-        self.places, self.size = places, polynomial_size(board, places)
-        self.total_memory, self.marginals_memory = estimate_memory(board, places, self.size)
+        self.places = find_placements(board)
+        self.size = polynomial_size(board, self.places)
+        self.total_memory, self.marginals_memory = estimate_memory(board, self.places, self.size)
         self.states = 0
 
     def count_total(self) -> int:

@@ -126,11 +126,10 @@ def _parse_grid(state: _ParseState, body: Sequence[Row]) -> list[str]:
 def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
     brackets = any("[" in row for _, row in body)
     rows: list[_MarkRow] = []
-    inside = False
+    inside = not brackets
     for line, row in body:
         if not brackets:
             rows.append((line, []))
-            inside = True
         for column, mark in enumerate(row[row.find("=") + 1 :], row.find("=") + 2):
             if mark == "[":
                 inside = True
@@ -326,10 +325,11 @@ def steps(board: Board | str, line: Solution) -> Iterator[Step]:
 
 
 def _draw_board(board: Board, fleet: Iterable[Ship], title: str) -> str:
-    parts = [*_draw_sea(board), *map(_draw_ship, dict.fromkeys([*fleet, *board.sunk_ships]))]
-    for y, row in enumerate(board.rows):
-        for x, mark in enumerate(row):
-            parts += _draw_mark(mark, *_square_center(x, y))
+    marks = [(mark, x, y) for y, row in enumerate(board.rows) for x, mark in enumerate(row)]
+    parts = [_draw_square(f"bs-{'fog' if mark == UNKNOWN else 'sea'} bs-grid", x, y) for mark, x, y in marks]
+    parts += [*_draw_labels(board), *map(_draw_ship, dict.fromkeys([*fleet, *board.sunk_ships]))]
+    for mark, x, y in marks:
+        parts += _draw_mark(mark, *_square_center(x, y))
     return svg_document(*_picture_size(board), title, STYLE, parts)
 
 
@@ -339,13 +339,6 @@ def _picture_size(board: Board) -> tuple[int, int]:
 
 def _square_center(x: int, y: int) -> tuple[int, int]:
     return LABEL_SIZE + SQUARE_SIZE * x + SQUARE_SIZE // 2, LABEL_SIZE + SQUARE_SIZE * y + SQUARE_SIZE // 2
-
-
-def _draw_sea(board: Board) -> Iterator[str]:
-    for y, row in enumerate(board.rows):
-        for x, mark in enumerate(row):
-            yield _draw_square(f"bs-{'fog' if mark == UNKNOWN else 'sea'} bs-grid", x, y)
-    yield from _draw_labels(board)
 
 
 def _draw_square(style: str, x: int, y: int) -> str:

@@ -269,7 +269,7 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
     """Foretell the memory of the map or, if there is none, of the count."""
     if mode is SolveMode.FIRST or find_obvious_contradiction(board):
         return Footprint(memory=SEARCH_MEMORY, is_open=True)
-    counter = ProfileCount(board, find_placements(board), runtime)
+    counter = ProfileCount(board, runtime)
     if not board.find_marks(UNKNOWN):
         return Footprint(memory=counter.total_memory)
     try:
@@ -325,7 +325,7 @@ class _BoardSolver:
         search = FleetSearch(self.board, self._tick)
         solutions = search.find_solutions()
         try:
-            count = ProfileCount(self.board, find_placements(self.board), self.runtime).count_total()
+            count = ProfileCount(self.board, self.runtime).count_total()
         except Refused:
             first = next(solutions, None)  # without a limit
             count, solutions = int(first is not None), chain([first] if first else [], solutions)
@@ -361,7 +361,7 @@ class _BoardSolver:
 
     def _count(self) -> tuple[Marginals | None, int, str]:
         """Return the marginals (None if not possible or not needed), the count, and the reason."""
-        counter = ProfileCount(self.board, find_placements(self.board), self.runtime)
+        counter = ProfileCount(self.board, self.runtime)
         if not self.board.find_marks(UNKNOWN):
             return None, counter.count_total(), ""
         try:

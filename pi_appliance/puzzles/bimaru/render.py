@@ -1,6 +1,7 @@
 """Write and draw Bimaru puzzles: text, pictures, and the steps of a solution as pictures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from pi_appliance.puzzles import Grid, Step, load_board
 from pi_appliance.puzzles.battleship.fleet import Solution, Square, draw_rows, format_fleet
@@ -27,17 +28,20 @@ STYLE = """\
 def render(board: Board | str) -> str:
     """Draw the board as `parse` reads it: the fleet, the totals of the columns, the rows."""
     board = load_board(board, Board)
-    return _draw_rows(board, board.rows)
-
-
-def _draw_rows(board: Board, rows: tuple[str, ...]) -> str:
-    column_totals, row_totals = (
-        ["-" if total is None else str(total) for total in totals] for totals in (board.column_totals, board.row_totals)
-    )
+    row_totals, column_totals = _write_totals(board, "-")
     wide, total_wide = max(map(len, column_totals)), max(map(len, row_totals))
-    cells = [[" " * total_wide, *column_totals], *([total, *row] for total, row in zip(row_totals, rows, strict=True))]
-    lines = (f"{total:>{total_wide}} " + " ".join(f"{cell:>{wide}}" for cell in row) for total, *row in cells)
+    rows: list[tuple[str, Iterable[str]]] = [("", column_totals), *zip(row_totals, board.rows, strict=True)]
+    lines = (f"{total:>{total_wide}} " + " ".join(f"{cell:>{wide}}" for cell in row) for total, row in rows)
     return f"fleet: {format_fleet(board.fleet)}\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _write_totals(board: Board, unknown: str) -> tuple[list[str], list[str]]:
+    """Return the totals of the rows and of the columns."""
+    rows, columns = (
+        [unknown if total is None else str(total) for total in totals]
+        for totals in (board.row_totals, board.column_totals)
+    )
+    return rows, columns
 
 
 def render_solution(board: Board | str, line: Solution) -> str:
@@ -45,17 +49,14 @@ def render_solution(board: Board | str, line: Solution) -> str:
     board = load_board(board, Board)
     pieces = {square: piece for ship in line for square, piece in draw_pieces(ship)}
     rows = draw_rows(pieces, board.width, board.height, Mark.WATER)
-    return f"{notate(board, line)}\n\n{_draw_rows(board, rows)}"
+    return f"{notate(board, line)}\n\n{render(replace(board, rows=rows))}"
 
 
 def as_grid(board: Board, solution: Solution) -> Grid:
     """Return the board for a page on which it is solved; water need not be written."""
     ships = {square: Mark.SHIP for ship in solution for square in ship.squares}
     shown = str.maketrans(f"{Mark.UNKNOWN}{Mark.WATER}{PIECES}", f".{PAGE_WATER}◀▶▲▼■●")
-    row_totals, column_totals = (
-        tuple("?" if total is None else str(total) for total in totals)
-        for totals in (board.row_totals, board.column_totals)
-    )
+    row_totals, column_totals = _write_totals(board, "?")
     return Grid(
         width=board.width,
         height=board.height,
@@ -167,14 +168,15 @@ def _draw_piece(mark: str, x: int, y: int) -> str:
 def _draw_labels(board: Board) -> Iterator[str]:
     """Yield the names of columns and rows, their totals at the right and below, and the fleet."""
     right, bottom = LABEL_SIZE + SQUARE_SIZE * board.width, LABEL_SIZE + SQUARE_SIZE * board.height
-    for x, total in enumerate(board.column_totals):
+    row_totals, column_totals = _write_totals(board, "?")
+    for x, total in enumerate(column_totals):
         center = LABEL_SIZE + SQUARE_SIZE * x + SQUARE_SIZE // 2
         yield _draw_text("name", center, LABEL_SIZE - 8, str(Square(x, 0))[0])
-        yield _draw_text("total", center, bottom + 20, "?" if total is None else str(total))
-    for y, total in enumerate(board.row_totals):
+        yield _draw_text("total", center, bottom + 20, total)
+    for y, total in enumerate(row_totals):
         center = LABEL_SIZE + SQUARE_SIZE * y + SQUARE_SIZE // 2 + 5
         yield _draw_text("name", LABEL_SIZE // 2, center, str(y + 1))
-        yield _draw_text("total", right + LABEL_SIZE // 2, center, "?" if total is None else str(total))
+        yield _draw_text("total", right + LABEL_SIZE // 2, center, total)
     yield _draw_text("name", (right + LABEL_SIZE) // 2, bottom + 46, f"ships: {_group_fleet(board)}")
 
 

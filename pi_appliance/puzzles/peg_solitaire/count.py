@@ -151,7 +151,7 @@ class Frontier:
         def report() -> None:
             self.runtime.report_progress(None, f"{step}: {self.size:,} positions, {self.done / self.size:.0%}")
 
-        for cells, positions, tried, stuck in self.map_classes(self._prepare_expansion, self._expansion, self.done):
+        for cells, positions, tried, stuck in self._expand_parts():
             while self.after.size + len(cells) // 3 > self.after.most:
                 if CELL_SIZE << self.after.bits >= LARGE_TABLE:
                     self.runtime.require_memory(3 * CELL_SIZE << self.after.bits, "a level of positions")
@@ -182,19 +182,16 @@ class Frontier:
         self.cells, self.game = compact_table(table, report), game
         self._start_level()
 
-    def map_classes(self, prepare: Prepare[Shared, Cells, Result], shared: Shared, start: int = 0) -> Iterator[Result]:
-        """Call a function for parts of the classes, by all workers if there are enough of them."""
+    def map_classes(self, prepare: Prepare[Shared, Cells, Result], shared: Shared, start: int) -> Iterator[Result]:
+        """Call a function for parts of the classes from `start` on, by all workers if they are many."""
         parts = _Parts(self.cells, start)
         if len(parts) > MIN_PARALLEL_CALLS:
             return self.runtime.map(prepare, shared, parts)
         return map(prepare(shared, self.runtime), parts)
 
-    _prepare_expansion: Prepare[Any, Cells, PartResult] = staticmethod(_prepare_jumps)
-
-    @property
-    def _expansion(self) -> Any:
-        """What `_prepare_expansion` needs."""
-        return self.game
+    def _expand_parts(self) -> Iterator[PartResult]:
+        """Yield the classes after each part that is not done."""
+        return self.map_classes(_prepare_jumps, self.game, self.done)
 
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge(cells, 0, len(cells) // 3, self.after)

@@ -65,11 +65,8 @@ class Layers(Frontier):
             self.seen = add_keys(self.seen.cells, kernel.KeySet(self.seen.bits + 1), report)
         add_keys(keys, self.seen, report)
 
-    _prepare_expansion = staticmethod(_prepare_chains)
-
-    @property
-    def _expansion(self) -> tuple[kernel.Game, int]:
-        return self.game, self.most - self.level - 1 + self.spare
+    def _expand_parts(self) -> Iterator[PartResult]:
+        return self.map_classes(_prepare_chains, (self.game, self.most - self.level - 1 + self.spare), self.done)
 
     def _merge(self, cells: "array[int]") -> None:
         kernel.merge_new(cells, 0, len(cells) // 3, self.seen, self.after)

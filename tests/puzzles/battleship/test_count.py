@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from pi_appliance.puzzles import SolveMode, battleship
-from pi_appliance.puzzles.battleship.count import ProfileCount, find_placements
+from pi_appliance.puzzles.battleship.count import ProfileCount
 from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.examples import examples
 from tests.puzzles.battleship.brute_force import Cells, list_fleets, marks_agree
@@ -146,7 +146,6 @@ def test_plain_and_compiled_kernels_count_the_same(
     rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
     board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
     plain, compiled = (
-        ProfileCount(board, find_placements(board), SearchRuntime(), way).count_marginals()
-        for way in plain_and_compiled("battleship/kernel")
+        ProfileCount(board, SearchRuntime(), way).count_marginals() for way in plain_and_compiled("battleship/kernel")
     )
     assert plain == compiled
