@@ -24,6 +24,7 @@ SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 FORBIDDEN_NEIGHBOURS = {"allowed": (), "corners": SIDES, "never": SIDES + CORNERS}
 SHIP_NAME = re.compile(r"[^\s,]+")
+_SHIP = re.compile(r"[A-O](0?[1-9]|1[0-5])(-[A-O](0?[1-9]|1[0-5]))?", re.IGNORECASE | re.ASCII)
 _SHIP_HELP = "name its first and last square, such as B5-B8, or B5 alone"
 _TIMES = re.compile(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", re.ASCII)  # noqa: RUF001 - the multiplication sign
 
@@ -212,16 +213,11 @@ def parse_size(text: str) -> tuple[int, int]:
 
 def parse_ship(text: str) -> Ship | None:
     """Read a ship such as B5-B8 or B5; None if `text` is not one."""
-    first, dash, last = text.partition("-")
-    start, end = _parse_square(first), _parse_square(last if dash else first)
-    if start is None or end is None or (start.x != end.x and start.y != end.y):
+    if not _SHIP.fullmatch(text):
         return None
-    return Ship(min(start, end), max(start, end))
-
-
-def _parse_square(text: str) -> Square | None:
-    match = re.fullmatch(r"([A-O])(0?[1-9]|1[0-5])", text, re.IGNORECASE | re.ASCII)
-    return Square(ord(match[1].upper()) - ord("A"), int(match[2]) - 1) if match else None
+    ends = [Square(ord(name[0].upper()) - ord("A"), int(name[1:]) - 1) for name in text.split("-")]
+    ship = Ship(min(ends), max(ends))
+    return ship if ship.squares else None
 
 
 def parse_ships(text: str, width: int, height: int, file: str) -> Solution:

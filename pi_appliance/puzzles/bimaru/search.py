@@ -75,18 +75,14 @@ class Layout:
         self.places = tuple(self._find_places())
 
     def _find_lines(self) -> Iterator[Line]:
-        row, total = (1 << self.width) - 1, sum(self.board.fleet)
-        for totals, masks, names in (
-            (self.board.row_totals, [row << y * self.width for y in range(self.height)],
-             [f"row {y + 1}" for y in range(self.height)]),
-            (self.board.column_totals, [self._first_column << x for x in range(self.width)],
-             [column_name(x) for x in range(self.width)]),
-        ):  # fmt: skip
-            rest = total - sum(filter(None, totals))
-            for name, mask, known in zip(names, masks, totals, strict=True):
-                # The fleet gives the only total that is unknown in its direction.
-                is_last_unknown = known is None and totals.count(None) == 1
-                yield Line(name, mask, rest if is_last_unknown else known, is_last_unknown)
+        row, column = (1 << self.width) - 1, self._first_column
+        rows = [Line(f"row {y + 1}", row << y * self.width, total) for y, total in enumerate(self.board.row_totals)]
+        columns = [Line(column_name(x), column << x, total) for x, total in enumerate(self.board.column_totals)]
+        for lines in (rows, columns):
+            rest = sum(self.board.fleet) - sum(line.total or 0 for line in lines)
+            is_derived = sum(line.total is None for line in lines) == 1  # the fleet gives the only unknown total
+            for line in lines:
+                yield line._replace(total=rest, is_derived=True) if is_derived and line.total is None else line
 
     def number(self, square: Square) -> int:
         """Return the number of a square."""

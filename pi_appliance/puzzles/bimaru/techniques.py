@@ -182,7 +182,7 @@ class SolvingGrid:
         return f" {' and '.join(parts)}"
 
     def _last_places(self) -> Iterator[Deduction]:
-        left = Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
+        left = self._ships_left()
         for length in sorted(left, reverse=True):
             places = [place for place in self._possible if place.length == length]
             if len(places) == left[length]:
@@ -198,10 +198,13 @@ class SolvingGrid:
                     text += self._consequences(common, water, several=True)
                     yield Deduction("last place", text, common, water, 0)
 
+    def _ships_left(self) -> Counter[int]:
+        return Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
+
     def _squares_without_room(self) -> Iterator[Deduction]:
         dead = self.open & ~mask_places(self._possible)
         if dead:
-            left = Counter(self.layout.board.fleet) - Counter(place.length for place in self._complete)
+            left = self._ships_left()
             lengths, names = ", ".join(map(str, sorted(left.elements(), reverse=True))), self._names(dead)
             text = f"all ships are found: {names} {_are_water(dead)}"
             if left:

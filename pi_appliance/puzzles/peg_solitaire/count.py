@@ -183,7 +183,7 @@ class Frontier:
         self._start_level()
 
     def map_classes(self, prepare: Prepare[Shared, Cells, Result], shared: Shared, start: int) -> Iterator[Result]:
-        """Call a function for parts of the classes from `start` on, by all workers if they are many."""
+        """Call a function for parts of the classes from `start` on, if many, by all workers."""
         parts = _Parts(self.cells, start)
         if len(parts) > MIN_PARALLEL_CALLS:
             return self.runtime.map(prepare, shared, parts)
@@ -490,15 +490,11 @@ class SolutionCounter:
             self.back.restore(values["back"], buffers[3:])
 
 
-class _Foretold(Exception):
-    """The memory of a count is known."""
-
-
 class _Probe(SolutionCounter):
-    """A count that ends by _Foretold as soon as its memory is known."""
+    """A count that ends by CountLimitReached as soon as its memory is known."""
 
     def _require_foretold(self) -> None:
-        raise _Foretold
+        raise CountLimitReached("the memory is known")
 
 
 def foretell_memory(field: Bitboard, runtime: SearchRuntime) -> int:
@@ -508,7 +504,7 @@ def foretell_memory(field: Bitboard, runtime: SearchRuntime) -> int:
     probe = _Probe(field, runtime.detach(memory_is_limited=False))
     try:
         result = probe.run()
-    except (_Foretold, CountLimitReached):
+    except CountLimitReached:
         return max(probe.foretold, MEETING_MEMORY)
     return CLASS_MEMORY * result.classes if result.all_positions else MEETING_MEMORY
 
