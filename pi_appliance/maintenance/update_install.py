@@ -1,7 +1,9 @@
 """pi-appliance update: install a newer release, or return to the previous one.
 
 Root runs this command, and it runs only what root alone can write. It never reads the
-configuration of the appliance, which the service can write (ADR 107).
+configuration of the appliance, which the service can write (ADR 107). `deploy/install.sh`
+returns from a release that does not start. Here is the return from one that fails its checks, and
+that on request.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Slots are examined from the newest back. A slot within the misfire grace is on time. An older one
 within the age of `catch-up` is run late. At most `max-runs` of both are started. The others are
-recorded, one row a reason.
+recorded, one row a reason. For a job that cron starts, `slot_ledger.py` decides.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
