@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
 
 from pi_appliance import plugins
@@ -195,7 +194,6 @@ class PlayerHub:
         *,
         policy: PlayerPolicy | None = None,
         reconnect: ReconnectPolicy | None = None,
-        random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a hub that is not connected yet.
@@ -210,7 +208,7 @@ class PlayerHub:
         self._plugin, self._dir, self._secrets = plugin, state_dir, secrets
         self._kind: str = plugin.kind if plugin else ""
         self._options: Any = plugin.options if plugin else None
-        self._reconnect, self._clock = PlayerReconnect(reconnect or ReconnectPolicy(), random, clock), clock
+        self._reconnect, self._clock = PlayerReconnect(reconnect or ReconnectPolicy(), clock), clock
         self.policy, self._bus = policy or PlayerPolicy(), ChangeBus()
         self._player: Player | None = None
         self._state: PlayerState | None = None
@@ -481,7 +479,7 @@ def _connect_plugin(kind: str, options: Any, secrets: Mapping[str, str]) -> Play
     return player
 
 
-async def keep_running(name: str, service: Callable[[], Awaitable[None]], fault_delay: float = _FAULT_DELAY) -> None:
+async def keep_running(name: str, service: Callable[[], Awaitable[None]]) -> None:
     """Run `service` until cancelled and restart it after errors, such as a lost player."""
     last_error = ""
     while True:
@@ -494,4 +492,4 @@ async def keep_running(name: str, service: Callable[[], Awaitable[None]], fault_
             await asyncio.sleep(1.0)
         except Exception:  # noqa: BLE001 - a bug in a service must not end the music
             _log.exception("music: %s: internal error", name)
-            await asyncio.sleep(fault_delay)
+            await asyncio.sleep(_FAULT_DELAY)

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from random import Random
 
 from pi_appliance.system.backoff import Backoff
 
@@ -31,13 +30,11 @@ class PlayerReconnect:
 
     Args:
         policy: How long they are.
-        random: Varies them.
         clock: Seconds of a monotonic clock.
     """
 
-    def __init__(self, policy: ReconnectPolicy, random: Random | None, clock: Callable[[], float]) -> None:
+    def __init__(self, policy: ReconnectPolicy, clock: Callable[[], float]) -> None:
         self._policy, self._clock = policy, clock
-        self._random = random or Random()  # noqa: S311 - jitter
         self._backoff = self._new_backoff(policy.max_delay)
         self._lost_at = clock()
         self._wanted_now = asyncio.Event()
@@ -73,4 +70,4 @@ class PlayerReconnect:
         return self._backoff.next_delay(min(self._policy.early_max_delay, self._backoff.longest) if is_early else None)
 
     def _new_backoff(self, max_delay: timedelta) -> Backoff:
-        return Backoff(self._policy.first_delay, max_delay, self._random)
+        return Backoff(self._policy.first_delay, max_delay)

@@ -381,20 +381,9 @@ class OutboxDispatcher:
     """Starts the worker process when a message is due. The daemon calls `check` regularly."""
 
     def __init__(
-        self,
-        config: Path,
-        state: Path,
-        outbox: Outbox,
-        *,
-        now: Callable[[], datetime] = clock.now,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, config: Path, state: Path, outbox: Outbox, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._argv, self._outbox, self._now, self._monotonic = (
-            pings.worker_command(config, state),
-            outbox,
-            now,
-            monotonic,
-        )
+        self._argv, self._outbox, self._monotonic = pings.worker_command(config, state), outbox, monotonic
         self._rest_until = float("-inf")
         self._last_warning = ""
         self._worker: asyncio.Task[None] | None = None
@@ -404,7 +393,7 @@ class OutboxDispatcher:
         if self._worker or self._monotonic() < self._rest_until:
             return
         try:
-            if self._outbox.is_due(self._now()):
+            if self._outbox.is_due(clock.now()):
                 self._worker = asyncio.create_task(self._wait_for_end(await self._start_worker()))
         except (ApplianceError, OSError) as error:
             self._pause(f"notifications are not sent: {error}")

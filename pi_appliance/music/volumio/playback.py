@@ -88,7 +88,6 @@ class VolumioPlayer(Player):
         listen: int = 0,
         poll: timedelta = timedelta(seconds=5),
         state_timeout: float = STATE_TIMEOUT,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """Create a player; nothing is sent yet.
 
@@ -97,7 +96,6 @@ class VolumioPlayer(Player):
             listen: port for push notifications, 0 for any.
             poll: interval of reading the state without push notifications.
             state_timeout: seconds to wait for the state, which is read before each command.
-            clock: seconds, for queue versions that grow from one start to the next.
         """
         self._client = VolumioClient(name, address, state_timeout=state_timeout)
         self._library = VolumioLibrary(self._client)
@@ -106,7 +104,7 @@ class VolumioPlayer(Player):
         self._placeholder: bytes | None = None  # the image that Volumio shows without album art
         self._watchers: set[ChangeWatcher] = set()
         self._queue_uris: list[str] | None = None  # at the last reading
-        self._queue_version = int(clock())
+        self._queue_version = int(time.time())  # so that versions grow from one start to the next
 
     async def state(self) -> PlayerState:
         for _ in range(2):
