@@ -174,6 +174,17 @@ class PostLimits(Protocol):
         """Return the price of `post` in US dollars."""
 
 
+class FreePosts:
+    """The prices of a network whose posts cost nothing."""
+
+    lookup_price = Decimal(0)
+    monthly_cap: Decimal | None = None
+
+    def post_price(self, _: Post) -> Decimal:
+        """Return 0."""
+        return Decimal(0)
+
+
 class Network(Protocol):
     """A social network account.
 

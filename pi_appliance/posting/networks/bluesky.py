@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +21,7 @@ from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.errors import AccountBlocked, ApplianceError, Issues, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
+from pi_appliance.posting.model import FreePosts, Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.storage.model import Picture
 from pi_appliance.system import http
@@ -476,12 +475,10 @@ def _account(options: Options, password: str, folder: Path | None) -> BlueskyAcc
     return BlueskyAccount(XrpcClient(options.timeout.total_seconds()), options.server, options.handle, password, folder)
 
 
-class BlueskyLimits:
-    """Limits of Bluesky. Posts are free."""
+class BlueskyLimits(FreePosts):
+    """Limits of Bluesky."""
 
     max_length = _GRAPHEMES
-    lookup_price = Decimal(0)
-    monthly_cap: Decimal | None = None
     plays_animations = False  # it shows the first picture of a GIF
 
     def text_length(self, text: str) -> int:
@@ -498,10 +495,6 @@ class BlueskyLimits:
             f"picture {number}: {size:,} of {_PICTURE_BYTES:,} bytes" for number, size in sizes if size > _PICTURE_BYTES
         ]
         return "; ".join(wrong)
-
-    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
-        """Return 0."""
-        return Decimal(0)
 
 
 class Bluesky:

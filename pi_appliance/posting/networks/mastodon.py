@@ -15,17 +15,16 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import ApplianceError, Issues, Refused, Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
+from pi_appliance.posting.model import FreePosts, Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import save_private
 from pi_appliance.storage.model import Picture
 
@@ -130,11 +129,8 @@ NAME = "limits.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MastodonLimits:
-    """Limits of one server; the defaults are Mastodon's own. Posts are free."""
-
-    lookup_price: ClassVar[Decimal] = Decimal(0)
-    monthly_cap: ClassVar[Decimal | None] = None
+class MastodonLimits(FreePosts):
+    """Limits of one server; the defaults are Mastodon's own."""
 
     max_length: int = 500  # characters, as `text_length` counts them
     address: int = 23  # characters that a web address counts
@@ -169,10 +165,6 @@ class MastodonLimits:
         if len(post.pictures) > self.pictures:
             return f"{len(post.pictures)} pictures of {self.pictures}"
         return next(filter(None, map(self._wrong_picture, post.pictures)), "")
-
-    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
-        """Return 0."""
-        return Decimal(0)
 
     def _wrong_picture(self, picture: Picture) -> str:
         if picture.mime not in self.kinds:
