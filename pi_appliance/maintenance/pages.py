@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from pi_appliance.config import units
 from pi_appliance.diagnostics.api import run_doctor
+from pi_appliance.diagnostics.context import CheckResult, Status
 from pi_appliance.diagnostics.machine_facts import VERSIONS
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.maintenance import api
@@ -31,7 +32,7 @@ _HANDLERS: Mapping[str, Callable[[Services, Mapping[str, Any]], Awaitable[Any]]]
     "reboot": api.reboot,
     "shutdown": api.shutdown,
 }
-_ORDER = ("fail", "warn", "ok", "skipped")
+_ORDER = (Status.FAIL, Status.WARN, Status.OK, Status.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,10 @@ class SystemPages:
     async def _check_everything(self) -> list[dict[str, Any]]:
         """Return the results of the doctor, failures first, each with its remedies."""
         async with self._doctor_lock:
-            results: Any = await run_doctor(self._services, {})
-        results.sort(key=lambda each: _ORDER.index(each["status"]))
+            results = await run_doctor(self._services, {})
+        results.sort(key=lambda each: _ORDER.index(each.status))
         is_wrong = self._services.daemon.config_error is not None
-        return [{**each, "remedies": _remedies(each, is_wrong=is_wrong)} for each in results]
+        return [{**asdict(each), "remedies": _remedies(each, is_wrong=is_wrong)} for each in results]
 
     async def log(self, request: Request) -> Response:
         """Show the messages of the daemon, the newest first."""
@@ -158,15 +159,15 @@ def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any], the
     return pages.page("system/waiting.html", about=about, then=then, started_at=iso_time(services.daemon.started_at))
 
 
-def _remedies(result: Mapping[str, str], *, is_wrong: bool) -> Sequence[Remedy]:
+def _remedies(result: CheckResult, *, is_wrong: bool) -> Sequence[Remedy]:
     """Return what to do about `result`. `is_wrong`: the file is, so the last good one is used."""
-    if result["status"] not in ("warn", "fail"):
+    if result.status not in (Status.WARN, Status.FAIL):
         return ()
-    if result["check"].startswith("job "):
-        return [Remedy("Show the job", page=f"/jobs/{result['check'].removeprefix('job ')}")]
-    if result["check"] == "configuration":
+    if result.check.startswith("job "):
+        return [Remedy("Show the job", page=f"/jobs/{result.check.removeprefix('job ')}")]
+    if result.check == "configuration":
         return _WRONG_FILE if is_wrong else _WRONG_FILE[:1]
-    return _REMEDIES.get(result["check"], ())
+    return _REMEDIES.get(result.check, ())
 
 
 class BackupPages:
