@@ -175,10 +175,12 @@ class Validation:
 class Puzzle(Protocol):
     """The functions and constants of the package of a puzzle. Boards and solutions are opaque.
 
+    The functions of a board also take its drawing or name: they begin with `load_board`.
+
     Optional:
     - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.
     - `hint(board, runtime) -> str`: the next move in words.
-    - `as_grid(board, line) -> Grid | None`: the board for a page on which one writes the symbols.
+    - `as_grid(board, solution) -> Grid | None`: the board for a page on which one writes symbols.
     - `parse_positions(text, file)` and `score_rows(positions, runtime) -> Iterator[str]`: the
       scores of a file of positions.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
@@ -212,8 +214,8 @@ class Puzzle(Protocol):
         A search requires its memory by the same numbers. Raises Interrupted.
         """
 
-    def check(self, board: object, line: object) -> Validation:
-        """Return whether `line` solves the board, by the rules alone."""
+    def check(self, board: object, solution: object) -> Validation:
+        """Return whether `solution` solves the board, by the rules alone."""
 
     def describe(self, board: object) -> str:
         """Return the size, and rules that differ from the default, in words."""
@@ -221,16 +223,16 @@ class Puzzle(Protocol):
     def render(self, board: object) -> str:
         """Draw the board as `parse` reads it, without empty rows."""
 
-    def render_solution(self, board: object, line: object) -> str:
+    def render_solution(self, board: object, solution: object) -> str:
         """Draw a solution for a listing."""
 
     def render_svg(self, board: object) -> str:
         """Draw the board as one self-contained SVG picture."""
 
-    def notate(self, board: object, line: object) -> str:
+    def notate(self, board: object, solution: object) -> str:
         """Return a solution in one row, in the usual notation."""
 
-    def steps(self, board: object, line: object) -> Iterator[Step]:
+    def steps(self, board: object, solution: object) -> Iterator[Step]:
         """Yield the pictures of a solution from the start."""
 
     def parse_solution(self, board: object, text: str, file: str = ...) -> object:

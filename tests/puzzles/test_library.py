@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -100,6 +101,17 @@ def test_every_function_takes_a_drawing_and_a_name_as_a_board(name: str) -> None
         assert puzzle.parse_solution(text, puzzle.notate(text, line)) == line
         rules = {rule: puzzle.RULES[rule].default for rule in list(puzzle.RULES)[:1] if puzzle.RULES[rule].default}
         assert puzzle.with_rules(text, rules) == puzzle.with_rules(board, rules)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_arguments_have_the_documented_names(name: str) -> None:
+    puzzle, page = module_of(name), (ROOT / "docs" / "library.md").read_text("utf-8")
+    functions = re.findall(r"`(\w+)\(([^)]*)\)`", page.partition("## Functions")[2].partition("```")[0])
+    assert {function for function, _ in functions} >= {"solve", "check", "steps"}
+    for function, words in functions:
+        if hasattr(puzzle, function):
+            documented = [word for word in words.split(", ") if word.isidentifier()]
+            assert list(inspect.signature(getattr(puzzle, function)).parameters)[: len(documented)] == documented
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -86,9 +86,9 @@ def describe(board: Board | str) -> str:
     return size + (", sinking announced" if board.sinking == "announced" else "")
 
 
-def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
-    """Write `line` in one row: each ship by its first and last square, shortest first."""
-    return " ".join(map(str, reversed(line)))
+def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
+    """Write `solution` in one row: each ship by its first and last square, shortest first."""
+    return " ".join(map(str, reversed(solution)))
 
 
 _DRAWINGS = {
@@ -110,8 +110,8 @@ _DRAWINGS = {
 BOARDS: Mapping[str, str] = {name: f"{rows}\n".replace("/", "\n") for name, rows in _DRAWINGS.items()}
 
 
-def check(board: Board | str, line: Sequence[Ship]) -> Validation:
-    """Check that `line` is the fleet of `board` and agrees with its marks and rules.
+def check(board: Board | str, solution: Sequence[Ship]) -> Validation:
+    """Check that `solution` is the fleet of `board` and agrees with its marks and rules.
 
     >>> from pi_appliance.puzzles import battleship
     >>> bool(battleship.check("tidy", next(battleship.solve("tidy").solutions)))
@@ -120,7 +120,7 @@ def check(board: Board | str, line: Sequence[Ship]) -> Validation:
     'the fleet has another ship of 1'
     """
     board = load_board(board, Board)
-    errors = chain(fleets.check_fleet(board, line, board.fleet, board.touching), _check_marks(board, line))
+    errors = chain(fleets.check_fleet(board, solution, board.fleet, board.touching), _check_marks(board, solution))
     return Validation(next(errors, ""))
 
 

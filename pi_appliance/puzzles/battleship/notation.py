@@ -291,13 +291,13 @@ def render(board: Board | str) -> str:
     return "".join(headers) + "".join(f"{row}\n" for row in board.rows)
 
 
-def render_solution(board: Board | str, line: Solution) -> str:
-    """Draw `line`: its notation, then the sea with a letter per ship and water as dots."""
+def render_solution(board: Board | str, solution: Solution) -> str:
+    """Draw `solution`: its notation, then the sea with a letter per ship and water as dots."""
     board = load_board(board, Board)
-    named = zip(ascii_uppercase + ascii_lowercase, line, strict=False)
+    named = zip(ascii_uppercase + ascii_lowercase, solution, strict=False)
     letters = {square: letter for letter, ship in named for square in ship.squares}
     rows = draw_rows(letters, board.width, board.height, MISS)
-    return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
+    return notate(board, solution) + "\n\n" + "".join(f"{row}\n" for row in rows)
 
 
 def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
@@ -315,13 +315,13 @@ def render_svg(board: Board | str) -> str:
     return _draw_board(board, (), f"Battleship: {title}")
 
 
-def steps(board: Board | str, line: Solution) -> Iterator[Step]:
-    """Yield `board`, then the fleet of `line` with one more ship in each picture."""
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
+    """Yield `board`, then the fleet of `solution` with one more ship in each picture."""
     board = load_board(board, Board)
     yield Step("The marks", render_svg(board))
-    for number, ship in enumerate(line, 1):
+    for number, ship in enumerate(solution, 1):
         caption = f"{ship}, {pluralize(len(ship.squares), 'square')}"
-        yield Step(caption, _draw_board(board, line[:number], f"Battleship: {pluralize(number, 'ship')} placed"))
+        yield Step(caption, _draw_board(board, solution[:number], f"Battleship: {pluralize(number, 'ship')} placed"))
 
 
 def _draw_board(board: Board, fleet: Iterable[Ship], title: str) -> str:

@@ -146,9 +146,9 @@ def describe(board: Board | str) -> str:
     return ", ".join(parts)
 
 
-def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
+def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - ships have the same names on every board
     """Write a solution in one row: each ship by its first and last square, longest first."""
-    return " ".join(map(str, line))
+    return " ".join(map(str, solution))
 
 
 def parse_solution(board: Board | str, text: str, file: str = "solution") -> Solution:
@@ -171,7 +171,7 @@ def draw_pieces(ship: Ship) -> Iterator[tuple[Square, str]]:
         yield square, Mark.SINGLE if len(squares) == 1 else piece
 
 
-def check(board: Board | str, line: Solution) -> Validation:
+def check(board: Board | str, solution: Solution) -> Validation:
     """Check a fleet by the rules alone: ships, contact, totals and given squares.
 
     >>> from pi_appliance.puzzles import bimaru
@@ -181,8 +181,8 @@ def check(board: Board | str, line: Solution) -> Validation:
     'the fleet has another ship of 1'
     """
     board = load_board(board, Board)
-    occupied = {square for ship in line for square in ship.squares}
-    by_itself = fleets.check_fleet(board, line, board.fleet, "never")
+    occupied = {square for ship in solution for square in ship.squares}
+    by_itself = fleets.check_fleet(board, solution, board.fleet, "never")
     errors = chain(by_itself, _find_wrong_totals(board, occupied), _find_wrong_givens(board, occupied))
     return Validation(next(errors, ""))
 

@@ -44,12 +44,12 @@ def _write_totals(board: Board, unknown: str) -> tuple[list[str], list[str]]:
     return rows, columns
 
 
-def render_solution(board: Board | str, line: Solution) -> str:
+def render_solution(board: Board | str, solution: Solution) -> str:
     """Draw a solution: its notation, then the grid with its totals."""
     board = load_board(board, Board)
-    pieces = {square: piece for ship in line for square, piece in draw_pieces(ship)}
+    pieces = {square: piece for ship in solution for square, piece in draw_pieces(ship)}
     rows = draw_rows(pieces, board.width, board.height, Mark.WATER)
-    return f"{notate(board, line)}\n\n{render(replace(board, rows=rows))}"
+    return f"{notate(board, solution)}\n\n{render(replace(board, rows=rows))}"
 
 
 def as_grid(board: Board, solution: Solution) -> Grid:
@@ -83,12 +83,12 @@ def _group_fleet(board: Board) -> str:
     return ", ".join(f"{board.fleet.count(length)}x{length}" for length in sorted({*board.fleet}, reverse=True))
 
 
-def steps(board: Board | str, line: Solution) -> Iterator[Step]:
-    """Yield pictures of the steps from the given squares to `line`; a step may be a guess."""
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
+    """Yield pictures of the steps from the given squares to `solution`; a step may be a guess."""
     board = load_board(board, Board)
     yield Step("The given squares", render_svg(board))
     grid = SolvingGrid(board)
-    for deduction in iter_deductions(grid, line):
+    for deduction in iter_deductions(grid, solution):
         if deduction.technique == CONTRADICTION:
             return
         # Only the ships of a step have to be written on the page, if it finds any.

@@ -192,8 +192,8 @@ BOARDS: Mapping[str, str] = {
 }
 
 
-def check(board: Board | str, line: Sequence[int | End]) -> Validation:
-    """Replay the moves of `line` to the end of the game; their quality does not count.
+def check(board: Board | str, solution: Sequence[int | End]) -> Validation:
+    """Replay the moves of `solution` to the end of the game; their quality does not count.
 
     >>> from pi_appliance.puzzles import connect_four
     >>> bool(connect_four.check("121212", (1, connect_four.End.RED)))
@@ -202,7 +202,7 @@ def check(board: Board | str, line: Sequence[int | End]) -> Validation:
     'after 1 move the game is not over'
     """
     board = load_board(board, Board)
-    *moves, claim = line or (None,)
+    *moves, claim = solution or (None,)
     for number, column in enumerate(moves, 1):
         for winner, _ in find_fours(board.rows):
             return Validation(f"move {number}: {winner} has won already")

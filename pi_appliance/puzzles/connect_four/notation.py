@@ -286,9 +286,9 @@ def parse_positions(text: str, file: str = "positions") -> Positions:
     return Positions(boards, scores)
 
 
-def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
+def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - as in the other puzzles
     """Return the column digits and the result, in one row."""
-    *columns, end = line
+    *columns, end = solution
     return f"{''.join(map(str, columns))} {end}".lstrip()
 
 
@@ -329,14 +329,15 @@ def render(board: Board | str) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def render_solution(board: Board | str, line: Solution) -> str:
+def render_solution(board: Board | str, solution: Solution) -> str:
     """Return the notation, the moves with colours, and the final grid."""
     board = load_board(board, Board)
-    *columns, _ = line
+    *columns, _ = solution
     colours = (board.turn, board.turn.other)
     moves = [f"{LETTERS[int(column) - 1]}_{colours[number % 2]}" for number, column in enumerate(columns)]
     last = reduce(Board.play, map(int, columns), board)
-    return f"{notate(board, line)}\n" + (f"{', '.join(moves)}\n" if moves else "") + "\n" + "\n".join(last.rows) + "\n"
+    coloured = f"{', '.join(moves)}\n" if moves else ""
+    return f"{notate(board, solution)}\n{coloured}\n" + "\n".join(last.rows) + "\n"
 
 
 def render_svg(board: Board | str, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
@@ -367,10 +368,10 @@ def render_scores(board: Board, scores: Mapping[int, int]) -> str:
     return render_svg(board, names={column: f"{score:+d}{'*' * (score == best)}" for column, score in scores.items()})
 
 
-def steps(board: Board | str, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
     """Yield a picture per move; for a finished game, the moves that led there."""
     board = load_board(board, Board)
-    *columns, end = line
+    *columns, end = solution
     if not columns:
         board, columns = Board(EMPTY_BOARD.rows, board.first), list(board.moves)
     yield Step(describe(board), render_svg(board))

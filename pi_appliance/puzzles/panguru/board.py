@@ -183,8 +183,8 @@ _KNOWN_BOARDS = {
 BOARDS: Mapping[str, str] = {name: draw_triangles(*halves) for name, halves in _KNOWN_BOARDS.items()}
 
 
-def check(board: Board | str, line: Sequence[int]) -> Validation:
-    """Check that `line` brings each pebble of `board` onto a plate of its colour.
+def check(board: Board | str, solution: Sequence[int]) -> Validation:
+    """Check that `solution` brings each pebble of `board` onto a plate of its colour.
 
     >>> from pi_appliance.puzzles import panguru
     >>> bool(panguru.check("small", next(panguru.solve("small").solutions)))
@@ -194,7 +194,7 @@ def check(board: Board | str, line: Sequence[int]) -> Validation:
     """
     board = load_board(board, Board)
     pebbles = list(board.pebbles)
-    for number, start in enumerate(line, 1):
+    for number, start in enumerate(solution, 1):
         hole = pebbles.index(HOLE)
         if not 0 <= start < len(pebbles):
             return Validation(f"move {number}: there is no place {start}")

@@ -224,15 +224,15 @@ def render(board: Board | str) -> str:
     return draw_triangles(board.plates, board.pebbles) + (f"moves: {moves}\n" if moves else "")
 
 
-def notate(board: Board | str, line: Solution) -> str:
-    """Write `line` as the path of the hole, such as 0-3-5."""
+def notate(board: Board | str, solution: Solution) -> str:
+    """Write `solution` as the path of the hole, such as 0-3-5."""
     board = load_board(board, Board)
-    return "-".join(str(place) for place in (board.hole, *line))
+    return "-".join(str(place) for place in (board.hole, *solution))
 
 
-def render_solution(board: Board | str, line: Solution) -> str:
-    """Draw `line` in one row."""
-    return notate(board, line) + "\n"
+def render_solution(board: Board | str, solution: Solution) -> str:
+    """Draw `solution` in one row."""
+    return notate(board, solution) + "\n"
 
 
 def render_svg(board: Board | str) -> str:
@@ -241,12 +241,12 @@ def render_svg(board: Board | str) -> str:
     return _draw_board(board, board.pebbles)
 
 
-def steps(board: Board | str, line: Solution) -> Iterator[Step]:
-    """Yield a picture of the board before and after each move of `line`."""
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
+    """Yield a picture of the board before and after each move of `solution`."""
     board = load_board(board, Board)
     yield Step(f"The board; the hole is at {board.hole}", _draw_board(board, board.pebbles))
     pebbles, hole = list(board.pebbles), board.hole
-    for number, start in enumerate(line, 1):
+    for number, start in enumerate(solution, 1):
         pebbles[hole], pebbles[start] = pebbles[start], HOLE
         caption = f"{number}. {pebbles[hole]} from {start} to {hole}"
         yield Step(caption, _draw_board(board, "".join(pebbles), (start, hole)))

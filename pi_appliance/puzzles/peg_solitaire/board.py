@@ -134,8 +134,8 @@ BOARDS: Mapping[str, str] = {
 }
 
 
-def check(board: Board | str, line: Sequence[Jump]) -> Validation:
-    """Return whether `line` leads to a single peg, at the goal if there is one.
+def check(board: Board | str, solution: Sequence[Jump]) -> Validation:
+    """Return whether `solution` leads to a single peg, at the goal if there is one.
 
     >>> from pi_appliance.puzzles import peg_solitaire
     >>> bool(peg_solitaire.check("XX.", next(peg_solitaire.solve("XX.").solutions)))
@@ -145,12 +145,12 @@ def check(board: Board | str, line: Sequence[Jump]) -> Validation:
     """
     board = load_board(board, Board)
     filled = {hole: hole in board.pegs for hole in board.holes}
-    for number, jump in enumerate(line, 1):
+    for number, jump in enumerate(solution, 1):
         if wrong := _apply_jump(filled, *jump, triangular=board.triangular):
             return Validation(f"jump {number}, {jump}: {wrong}")
     pegs = [hole for hole, peg in filled.items() if peg]
     if len(pegs) != 1:
-        return Validation(f"{len(pegs)} pegs are left after {pluralize(len(line), 'jump')}")
+        return Validation(f"{len(pegs)} pegs are left after {pluralize(len(solution), 'jump')}")
     if board.goal not in (None, pegs[0]):
         return Validation(f"the last peg is at {pegs[0]}, not at {board.goal}")
     return Validation()

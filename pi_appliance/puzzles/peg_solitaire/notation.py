@@ -92,14 +92,14 @@ def _draw_jump(start: tuple[float, float], end: tuple[float, float]) -> list[str
     ]
 
 
-def steps(board: Board | str, line: Solution) -> Iterator[Step]:
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
     """Yield the starting board and the board after each jump."""
     board = load_board(board, Board)
     yield Step(f"Start: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
     pegs = board.pegs
-    for number, jump in enumerate(line, 1):
+    for number, jump in enumerate(solution, 1):
         pegs = _apply_jump(pegs, jump)
-        yield Step(f"Jump {number} of {len(line)}: {jump}", _draw_picture(board, pegs, jump))
+        yield Step(f"Jump {number} of {len(solution)}: {jump}", _draw_picture(board, pegs, jump))
 
 
 PEG = "X"
@@ -182,10 +182,10 @@ _SHAPE_HELP = "look for a missing or extra line"
 _FOLLOW_HELP = "one peg jumps over one other into an empty hole"
 
 
-def render_solution(board: Board | str, line: Solution) -> str:
+def render_solution(board: Board | str, solution: Solution) -> str:
     """Draw the board after each jump, each followed by a blank line."""
     board = load_board(board, Board)
-    boards = accumulate(line, _apply_jump, initial=board.pegs)
+    boards = accumulate(solution, _apply_jump, initial=board.pegs)
     return "".join(_draw_rows(board, pegs) + "\n" for pegs in islice(boards, 1, None))
 
 
@@ -241,7 +241,7 @@ _JUMP_HELP = (
 )
 
 
-def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
+def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
     """Return the solution in one row; consecutive jumps of one peg are joined.
 
     >>> from pi_appliance.puzzles import peg_solitaire
@@ -249,7 +249,7 @@ def notate(board: Board | str, line: Solution) -> str:  # noqa: ARG001 - as ever
     '0,0-2,0'
     """
     moves: list[list[Hole]] = []  # for each, the holes that one peg passes
-    for start, end in line:
+    for start, end in solution:
         if moves and moves[-1][-1] == start:
             moves[-1].append(end)
         else:

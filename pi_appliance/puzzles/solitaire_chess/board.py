@@ -140,8 +140,8 @@ _KNOWN_ROWS = {
 BOARDS: Mapping[str, str] = {name: f"{rows}\n".replace("/", "\n") for name, rows in _KNOWN_ROWS.items()}
 
 
-def check(board: Board | str, line: Sequence[Capture]) -> Validation:
-    """Check that `line` has only legal captures and leaves a single piece of `board`.
+def check(board: Board | str, solution: Sequence[Capture]) -> Validation:
+    """Check that `solution` has only legal captures and leaves a single piece of `board`.
 
     >>> from pi_appliance.puzzles import solitaire_chess
     >>> bool(solitaire_chess.check("R..N", next(solitaire_chess.solve("R..N").solutions)))
@@ -152,7 +152,7 @@ def check(board: Board | str, line: Sequence[Capture]) -> Validation:
     board = load_board(board, Board)
     pieces = dict(board.pieces)
     captures_made = dict.fromkeys(pieces, 0)
-    for number, (start, end) in enumerate(line, 1):
+    for number, (start, end) in enumerate(solution, 1):
         error = _check_capture(board, pieces, start, end)
         if not error and board.capture_limit and captures_made[start] >= board.capture_limit:
             times = pluralize(captures_made[start], "time")
@@ -162,7 +162,7 @@ def check(board: Board | str, line: Sequence[Capture]) -> Validation:
         pieces[end] = pieces.pop(start)
         captures_made[end] = captures_made.pop(start) + 1
     if len(pieces) != 1:
-        return Validation(f"{len(pieces)} pieces are left after {pluralize(len(line), 'capture')}")
+        return Validation(f"{len(pieces)} pieces are left after {pluralize(len(solution), 'capture')}")
     return Validation()
 
 
@@ -233,17 +233,19 @@ def render(board: Board | str) -> str:
     return "".join(row + "\n" for row in board.rows)
 
 
-def notate(board: Board | str, line: Solution) -> str:
-    """Write `line` in long algebraic notation, such as "Rc1xb1 b3xc2". A pawn has no letter."""
+def notate(board: Board | str, solution: Solution) -> str:
+    """Write `solution` in long algebraic notation, such as "Rc1xb1 b3xc2". A pawn has no letter."""
     board = load_board(board, Board)
-    return " ".join(f"{pieces[capture.start].replace('P', '')}{capture}" for pieces, capture, _ in _replay(board, line))
+    return " ".join(
+        f"{pieces[capture.start].replace('P', '')}{capture}" for pieces, capture, _ in _replay(board, solution)
+    )
 
 
-def render_solution(board: Board | str, line: Solution) -> str:
-    """Draw `line`: its notation, then the board after each capture."""
+def render_solution(board: Board | str, solution: Solution) -> str:
+    """Draw `solution`: its notation, then the board after each capture."""
     board = load_board(board, Board)
-    drawings = [notate(board, line)]
-    for _, _, pieces in _replay(board, line):
+    drawings = [notate(board, solution)]
+    for _, _, pieces in _replay(board, solution):
         marks = "".join(pieces.get(square, EMPTY) for square in board.squares)
         width = len(board.rows[0])
         drawings.append("\n".join(marks[at : at + width] for at in range(0, len(marks), width)))
@@ -256,12 +258,12 @@ def render_svg(board: Board | str) -> str:
     return _draw_svg(board, board.pieces)
 
 
-def steps(board: Board | str, line: Solution) -> Iterator[Step]:
-    """Yield a picture of the board before and after each capture of `line`."""
+def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
+    """Yield a picture of the board before and after each capture of `solution`."""
     board = load_board(board, Board)
     yield Step("The board", _draw_svg(board, board.pieces))
-    words = notate(board, line).split()
-    for number, (before, capture, pieces) in enumerate(_replay(board, line)):
+    words = notate(board, solution).split()
+    for number, (before, capture, pieces) in enumerate(_replay(board, solution)):
         caption = f"{number + 1}. {words[number]} captures the {PIECE_NAMES[before[capture.end]]}"
         yield Step(caption, _draw_svg(board, pieces, capture))
 

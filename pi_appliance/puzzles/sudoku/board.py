@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
 from pi_appliance.puzzles.deductions import LEVELS
-from pi_appliance.puzzles.rendering import Problems, listing_parser, parse_error
+from pi_appliance.puzzles.rendering import Problems, Token, listing_parser, parse_error
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 EMPTY = "."
@@ -229,14 +229,6 @@ class _LineGrid(NamedTuple):
 _Cells = list[tuple[int, str]]  # the column and the symbol of each cell
 
 
-class _DrawnRow(NamedTuple):
-    """A row of a drawn grid: its line number, the column of its first cell, and the cells."""
-
-    line: int
-    column: int
-    cells: str
-
-
 def parse(text: str, file: str = "board") -> Board:
     """Return the grids in `text`. Raises ConfigError with the first problem of each line.
 
@@ -283,7 +275,7 @@ def _are_all_of(fields: list[str], symbols: bytes, lengths: set[int]) -> bool:
 def _parse_any(text: str, file: str) -> Board:
     grids: list[str] = []
     solutions: list[str] = []
-    rows: list[_DrawnRow] = []
+    rows: list[Token] = []  # of a drawn grid
     problems = Problems(file)
     first: tuple[int, int] | None = None  # size and line of the first grid
     lines = list(_iter_rows(_fill_blanks(text.translate(_BOX_DRAWING))))
@@ -295,9 +287,9 @@ def _parse_any(text: str, file: str) -> Board:
             rows = []
         if rows or grid is None:
             rows += _read_row(row, line, rows, problems, may_be_header=not grids)
-            if not rows or len(rows) < len(rows[0].cells):
+            if not rows or len(rows) < len(rows[0].text):
                 continue
-            start, rows, grid = rows[0].line, [], _LineGrid(0, "".join(each.cells for each in rows), "")
+            start, rows, grid = rows[0].place[0], [], _LineGrid(0, "".join(each.text for each in rows), "")
         else:
             start = line
         size = _SIZE_BY_CELLS[len(grid.grid)]
@@ -430,15 +422,13 @@ def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:
     return drawn
 
 
-def _read_row(
-    row: str, line: int, above: list[_DrawnRow], problems: Problems, *, may_be_header: bool
-) -> list[_DrawnRow]:
+def _read_row(row: str, line: int, above: list[Token], problems: Problems, *, may_be_header: bool) -> list[Token]:
     """Read a row of a drawing; return nothing for a table header or a bad size."""
     symbols = [(at, mark) for at, mark in enumerate(row, 1) if not mark.isspace() and mark not in "|,;"]
     read = _read_cells(row) or _read_numbers(row) or symbols
     columns, cells = [column for column, _ in read] or [1], "".join(symbol for _, symbol in read).translate(_NORMALIZE)
     width = len(cells)
-    size = len(above[0].cells) if above else width
+    size = len(above[0].text) if above else width
     wrong = cells.strip(SYMBOLS[:size] + EMPTY)[:1]
     if may_be_header and wrong and re.search("[,;]", row) and re.search("[a-z]{3}", row.casefold()):
         return []
@@ -451,8 +441,8 @@ def _read_row(
     elif width != size:
         problems.add(line, columns[min(size, width - 1)], message, f"the rows above it have {size}")
     else:
-        return [_DrawnRow(line, columns[0], cells)]
-    return [_DrawnRow(line, columns[0], EMPTY * size)]
+        return [Token(cells, (line, columns[0]))]
+    return [Token(EMPTY * size, (line, columns[0]))]
 
 
 def _read_cells(row: str) -> _Cells:
@@ -487,11 +477,11 @@ def _read_numbers(row: str) -> _Cells:
     return cells
 
 
-def _add_unfinished(rows: list[_DrawnRow], problems: Problems) -> None:
-    missing = len(rows[0].cells) - len(rows)
-    message = f"the grid that begins here has {pluralize(len(rows), 'row')} of {len(rows[0].cells)} cells"
+def _add_unfinished(rows: list[Token], problems: Problems) -> None:
+    missing = len(rows[0].text) - len(rows)
+    message = f"the grid that begins here has {pluralize(len(rows), 'row')} of {len(rows[0].text)} cells"
     hint = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
-    problems.add(rows[0].line, rows[0].column, message, hint)
+    problems.add(*rows[0].place, message, hint)
 
 
 def _add_wrong_symbol(symbol: str, size: int, line: int, column: int, problems: Problems) -> None:
