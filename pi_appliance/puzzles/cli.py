@@ -3,6 +3,7 @@
 import json
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -228,10 +229,10 @@ def _search(
     """Yield the runtime of a search. With `--dry-run`, show its plan and end the command."""
     line = ProgressLine()
     seconds = None if limits.length is None else limits.length.total_seconds()
-    estimates: list[Estimate] = []
+    estimate = Estimate(time.monotonic)
 
     def show_progress(part: float | None, note: str) -> None:
-        remaining = estimates[0].format_remaining(part)
+        remaining = estimate.format_remaining(part)
         line.show(part, f"{remaining}: {note}" if remaining else note)
 
     def describe_partial_result(error: Interrupted) -> str:
@@ -248,7 +249,6 @@ def _search(
         _report_interruption(line, describe_partial_result, limits.length),
         local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime,
     ):
-        estimates.append(Estimate(runtime.monotonic))
         runtime.cache = _LazyCache(limits.config, report_cache_error)
         runtime.checkpoint_writes = limits.checkpoint_writes
         if limits.dry_run:

@@ -75,11 +75,6 @@ def default_fleet(width: int, height: int) -> tuple[int, ...]:
     return FLEETS["small" if squares < 64 else "standard" if squares < 196 else "large"]
 
 
-def parse_fleet(text: str) -> tuple[int, ...]:
-    """Read a fleet by name, by lengths (4,3,3) or by groups (1x4,2x3). Raises InvalidOption."""
-    return fleets.parse_fleet(text, FLEETS)
-
-
 def set_mark(board: Board, square: Square, mark: str) -> Board:
     """Return the board with another mark on a square."""
     x, y = square
@@ -96,7 +91,7 @@ def with_rules(board: Board | str, rules: Rules) -> Board:
     if "size" in values:
         board = replace(board, new_size=fleets.parse_size(values["size"]) if values["size"] else None)
     if "fleet" in values:
-        board = replace(board, new_fleet=parse_fleet(values["fleet"]) if values["fleet"] else ())
+        board = replace(board, new_fleet=fleets.parse_fleet(values["fleet"], FLEETS) if values["fleet"] else ())
     if "unknown-totals" in values:
         board = replace(board, new_unknown_totals=parse_number("unknown-totals", values["unknown-totals"]))
     board = replace(board, difficulty=values.get("difficulty", board.difficulty))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pi_appliance.errors import InvalidOption, suggest
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, SIDES, Square, format_fleet
+from pi_appliance.puzzles.battleship.fleet import MAX_SIDE, SIDES, Square, format_fleet, parse_fleet
 from pi_appliance.puzzles.bimaru.board import (
     ENDS,
     FLEETS,
@@ -16,7 +16,6 @@ from pi_appliance.puzzles.bimaru.board import (
     column_name,
     default_fleet,
     find_fleet_error,
-    parse_fleet,
 )
 from pi_appliance.puzzles.rendering import Problems, Token
 
@@ -93,7 +92,7 @@ def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
         state.add(line, column, "fleet is given twice", "remove one of the two")
     else:
         try:
-            state.fleet, state.fleet_place = parse_fleet(match[2]), (line, column)
+            state.fleet, state.fleet_place = parse_fleet(match[2], FLEETS), (line, column)
         except InvalidOption as error:
             state.add_error(line, column, error)
     return []
