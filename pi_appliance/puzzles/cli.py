@@ -2,40 +2,36 @@
 
 import json
 import secrets
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
-from datetime import timedelta
-from functools import cached_property, wraps
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pi_appliance import plugins
-from pi_appliance.cli.client import Command, Number, ProgressLine, json_option, optional_config_option
-from pi_appliance.config import units
-from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, InvalidOption, Refused, Unavailable
+from pi_appliance.cli.client import Number, ProgressLine, json_option
+from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering
-from pi_appliance.puzzles.board_report import (
-    DEFAULT_MAX_SOLUTIONS,
-    BoardReport,
-    answer_to_json,
-    format_partial_result,
-    render_precomputed,
-)
+from pi_appliance.puzzles.board_report import DEFAULT_MAX_SOLUTIONS, BoardReport, answer_to_json, render_precomputed
 from pi_appliance.puzzles.boards import load_puzzle
-from pi_appliance.puzzles.dry_run import Task, plan_tasks
-from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, SearchRuntime, local
-from pi_appliance.puzzles.runtime.deadline import Estimate
+from pi_appliance.puzzles.cli_options import (
+    STDIN,
+    ComputeOptions,
+    PuzzleRequest,
+    board_options,
+    compute_options,
+    open_search,
+    read_stdin,
+    report_interruption,
+    show_result,
+)
+from pi_appliance.puzzles.dry_run import Task
 from pi_appliance.system import files
 
-STDIN = "stdin"
 PROGRESS_INTERVAL = 100  # solutions checked between two progress reports
 _MAX_SEED = 1_000_000_000
-_DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
 _OTHER_PICTURES = {".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"}
 _HELP = """Solve, count, check, show and generate boards. PUZZLE is one of {puzzles}.
 
@@ -47,222 +43,6 @@ Examples:
   pi-appliance puzzle hint sudoku --board mine.txt
   pi-appliance puzzle solve sudoku --board mine.txt --output mine.html
 """
-
-
-def _parsed_by(parse: Callable[[Any], object]) -> Callable[[click.Context, click.Parameter, Any], object]:
-    """Return a callback that parses the value of an option, if it is given."""
-
-    def callback(_: click.Context, __: click.Parameter, value: Any) -> object:
-        try:
-            return None if value is None else parse(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-
-    return callback
-
-
-def _parse_rules(values: Sequence[str]) -> dict[str, str]:
-    rules = {}
-    for words in values:
-        name, equals, value = words.partition("=")
-        if not equals:
-            raise ValueError(f"{words!r} is not a rule; write name=value, see `pi-appliance puzzle rules`")
-        rules[name.strip()] = value.strip()
-    return rules
-
-
-def read_stdin(most: int = boards.MAX_BYTES) -> str:
-    """Read at most `most` bytes of UTF-8 from stdin, '' if it is closed. Raises ConfigError."""
-    content = b"" if sys.stdin is None else boards.read_limited(sys.stdin.buffer, most)
-    return boards.decode_text(content, STDIN, most)
-
-
-@dataclass(frozen=True, slots=True)
-class PuzzleRequest:
-    """The puzzle, the board and the rules of a command line."""
-
-    name: str
-    board: str | None
-    rules: dict[str, str]
-
-    def load_board(self) -> tuple[Puzzle, object]:
-        """Return the puzzle and the board. Raises UnknownName, InvalidOption or ConfigError."""
-        line = ProgressLine()
-        puzzle = load_puzzle(self.name)
-        try:
-            if self.board == "-":
-                board = puzzle.parse(read_stdin(boards.size_limit(puzzle)), STDIN)
-                return puzzle, puzzle.with_rules(board, self.rules)
-            if self.board is not None and boards.is_large(Path(self.board)):
-                line.show(None, f"reading {self.board}")
-            words = next(iter(puzzle.BOARDS)) if self.board is None else self.board
-            return puzzle, boards.find_board(puzzle, words, self.rules)
-        finally:
-            line.clear()
-
-    def board_title(self, puzzle: Puzzle) -> str:
-        """Return the name of the board in a report."""
-        if self.board is None or self.board in puzzle.BOARDS:
-            return self.board or next(iter(puzzle.BOARDS))
-        return boards.board_name(Path(self.board)) if boards.is_file(Path(self.board)) else "board"
-
-
-@dataclass(frozen=True, slots=True)
-class ComputeOptions:
-    """The limits of a command line."""
-
-    cores: int | None
-    length: timedelta | None
-    checkpoint_writes: int
-    config: Path | ConfigNotFound
-    dry_run: bool
-
-
-def board_options(command: Command) -> Command:
-    """Add the parameter `request` (a PuzzleRequest) to a command."""
-
-    @wraps(command)
-    def wrapper(*, name: str, board: str | None, rules: dict[str, str], **options: Any) -> Any:
-        return command(request=PuzzleRequest(name, board, rules), **options)
-
-    words = "A known board, a file, - for stdin, or a drawing. Default: the first known board."
-    parse, help_text = _parsed_by(_parse_rules), "A rule; can be repeated."
-    with_rules = click.option("--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=parse, help=help_text)
-    with_board = click.option("--board", metavar="BOARD", help=words)
-    return click.argument("name", metavar="PUZZLE")(with_board(with_rules(wrapper)))
-
-
-def compute_options(command: Command) -> Command:
-    """Add the parameter `limits` (ComputeOptions) to a command."""
-
-    @wraps(command)
-    def wrapper(**options: Any) -> Any:
-        limits = ComputeOptions(**{each.name: options.pop(each.name) for each in fields(ComputeOptions)})
-        return command(limits=limits, **options)
-
-    parse_length, plan_help = _parsed_by(units.parse_duration), "Show the plan: cores, memory, writes and folders."
-    limit = click.option("--for", "length", metavar="LENGTH", callback=parse_length, help="Time limit, such as 30s.")
-    cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
-    writes = click.option(
-        "--checkpoint-writes",
-        metavar="SIZE",
-        default=units.format_size(local.CHECKPOINT_WRITES),
-        show_default=True,
-        callback=_parsed_by(units.parse_size),
-        help="Write at most this much to save an unfinished search.",
-    )
-    dry_run = click.option("--dry-run", is_flag=True, help=f"{plan_help} Nothing is searched.")
-    return cores(limit(writes(dry_run(optional_config_option(wrapper)))))
-
-
-def _find_state_dir(config: Path | ConfigNotFound) -> Path:
-    if isinstance(config, ConfigNotFound):
-        return _DEFAULT_STATE.expanduser()
-    from pi_appliance.config.loader import load_config, read_yaml  # noqa: PLC0415 - slow, and many have no file
-
-    data = read_yaml(config.absolute()).data
-    folder = data.get("state-dir") if isinstance(data, Mapping) else None
-    if not isinstance(folder, str):
-        return load_config(config).state_dir  # its error says where to correct the file
-    return config.absolute().parent / Path(folder).expanduser()
-
-
-class _LazyCache(Cache):
-    """A file cache that reads the configuration on first use: most puzzles need no cache.
-
-    If it cannot be used, `on_error` receives the reason once, and the entries stay in memory.
-    """
-
-    def __init__(self, config: Path | ConfigNotFound, on_error: Callable[[Unavailable], None]) -> None:
-        self._config, self._on_error = config, on_error
-
-    @cached_property
-    def _cache(self) -> Cache:
-        return FileCache(_find_state_dir(self._config) / local.FOLDER)
-
-    def load(self, name: str) -> memoryview | None:
-        return self._cache.load(name)
-
-    def save(self, name: str, parts: Iterable[Buffer]) -> None:
-        try:
-            self._cache.save(name, parts)
-        except Unavailable as error:
-            self._on_error(error)
-            self._cache = Cache()
-
-    def remove(self, name: str) -> None:
-        self._cache.remove(name)
-
-    def names(self) -> Iterable[str]:
-        return self._cache.names()
-
-
-@contextmanager
-def _report_interruption(
-    line: ProgressLine, partial_result: Callable[[Interrupted], str], length: timedelta | None
-) -> Iterator[None]:
-    """End with status 130 on Ctrl-C, or by DeadlineExceeded, with the partial result."""
-    try:
-        yield
-    except (Interrupted, KeyboardInterrupt) as error:
-        line.clear()
-        result = partial_result(error) if isinstance(error, Interrupted) else line.note or "nothing is known yet"
-        if isinstance(error, Interrupted) and length is not None and "time" in error.reason:
-            message = f"The time limit of {units.format_duration(length)} is over. Result so far: {result}"
-            raise DeadlineExceeded(message) from None
-        click.echo(f"pi-appliance: stopped. Result so far: {result}", err=True)
-        click.get_current_context().exit(130)
-    finally:
-        line.clear()
-
-
-@contextmanager
-def _search(
-    puzzle: Puzzle,
-    task: Task | BoardReport,
-    limits: ComputeOptions,
-    *,
-    output: Path | None = None,
-    as_json: bool = False,
-    cache_required: bool = False,
-) -> Iterator[tuple[SearchRuntime, ProgressLine]]:
-    """Yield the runtime of a search. With `--dry-run`, show its plan and end the command."""
-    line = ProgressLine()
-    seconds = None if limits.length is None else limits.length.total_seconds()
-    estimate = Estimate(time.monotonic)
-
-    def show_progress(part: float | None, note: str) -> None:
-        remaining = estimate.format_remaining(part)
-        line.show(part, f"{remaining}: {note}" if remaining else note)
-
-    def describe_partial_result(error: Interrupted) -> str:
-        known = task.partial_result if isinstance(task, BoardReport) else ""
-        return known or format_partial_result(error)
-
-    def report_cache_error(error: Unavailable) -> None:
-        if cache_required:
-            raise error
-        line.clear()
-        click.echo(f"pi-appliance: nothing is saved for the next run: {error}", err=True)
-
-    with (
-        _report_interruption(line, describe_partial_result, limits.length),
-        local.open_runtime(Path(), show_progress, seconds=seconds, cores=limits.cores) as runtime,
-    ):
-        runtime.cache = _LazyCache(limits.config, report_cache_error)
-        runtime.checkpoint_writes = limits.checkpoint_writes
-        if limits.dry_run:
-            folders = {"Tables and checkpoints": str(_find_state_dir(limits.config) / local.FOLDER)}
-            folders |= {"Output": str(output)} if output else {}
-            plan = plan_tasks(puzzle, [Task(task.name, task.board, task.mode)], runtime, seconds, folders)
-            line.clear()
-            _show(plan.to_json(), rendering.render_rows(plan.rows()), as_json=as_json)
-            click.get_current_context().exit(1 if plan.refused else 0)
-        yield runtime, line
-
-
-def _show(value: object, text: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False) if as_json else text, nl=as_json)
 
 
 class _PuzzleGroup(click.Group):
@@ -321,7 +101,7 @@ def solve(
     report = _start_report(request, solutions)
     if max_solutions and report.mode in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
-    search = _search(report.puzzle, report, limits, output=output, as_json=as_json)
+    search = open_search(report.puzzle, report, limits, output=output, as_json=as_json)
     with search as (runtime, line), _open_output(output, line) as write:
         counts = report.mode is SolveMode.COUNT  # then the boards are not listed, which may be thousands
         listed = _discard if kind or counts else write
@@ -380,11 +160,11 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
       130  stopped by Ctrl-C; the partial result is printed
     """
     report = _start_report(request, SolveMode.COUNT)
-    with _search(report.puzzle, report, limits, as_json=as_json) as (runtime, _):
+    with open_search(report.puzzle, report, limits, as_json=as_json) as (runtime, _):
         report.search(1, runtime, _discard)
     if report.refused:
         raise report.refused
-    _show({"puzzle": request.name, **report.to_json()}, f"{report.summarize()}\n", as_json=as_json)
+    show_result({"puzzle": request.name, **report.to_json()}, f"{report.summarize()}\n", as_json=as_json)
 
 
 @command.command("score", short_help="Score the positions of a file.")
@@ -406,7 +186,7 @@ def score(name: str, board: str, limits: ComputeOptions) -> None:
     text = read_stdin() if board == "-" else boards.read_text(Path(board))
     positions = _get_function(puzzle, name, "parse_positions")(text, STDIN if board == "-" else board)
     task = Task("scores", positions, SolveMode.FIRST)
-    with _search(puzzle, task, limits) as (runtime, line), _open_output(None, line) as write:
+    with open_search(puzzle, task, limits) as (runtime, line), _open_output(None, line) as write:
         for row in score_rows(positions, runtime):
             write(f"{row}\n")
 
@@ -426,7 +206,7 @@ def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
     """
     puzzle, board = request.load_board()
     find_hint = _get_function(puzzle, request.name, "hint")
-    with _search(puzzle, Task("hint", board, puzzle.MODES[0]), limits) as (runtime, _):
+    with open_search(puzzle, Task("hint", board, puzzle.MODES[0]), limits) as (runtime, _):
         words = find_hint(board, runtime)
     click.echo(words)
 
@@ -449,7 +229,7 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
     puzzle, model = request.load_board()
     generate_board = _get_function(puzzle, request.name, "generate")
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
-    with _search(puzzle, Task("generate", model, SolveMode.FIRST), limits) as (runtime, _):
+    with open_search(puzzle, Task("generate", model, SolveMode.FIRST), limits) as (runtime, _):
         generated = generate_board(seed, model, runtime)
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
     facts = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
@@ -474,12 +254,12 @@ def precompute(name: str, as_json: bool, limits: ComputeOptions) -> None:
     puzzle = load_puzzle(name)
     build_tables = _get_function(puzzle, name, "precompute")
     task = Task("precompute", None, SolveMode.FIRST)
-    with _search(puzzle, task, limits, as_json=as_json, cache_required=True) as (runtime, _):
+    with open_search(puzzle, task, limits, as_json=as_json, cache_required=True) as (runtime, _):
         started = runtime.monotonic()
         answer = build_tables(runtime)
         seconds = runtime.monotonic() - started
     result = {"puzzle": name, "seconds": round(seconds, 3), **answer_to_json(answer)}
-    _show(result, render_precomputed(answer, seconds), as_json=as_json)
+    show_result(result, render_precomputed(answer, seconds), as_json=as_json)
 
 
 def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[..., Any]:
@@ -540,7 +320,7 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
     progress = ProgressLine()
     puzzle = load_puzzle(request.name)
     where = STDIN if file == "-" else file
-    with _report_interruption(progress, lambda _: "", None):
+    with report_interruption(progress, lambda _: "", None):
         text = read_stdin() if file == "-" else boards.read_text(Path(file))
         right = _check_listing(puzzle, request.rules, text, where, progress)
     if not right:
@@ -579,7 +359,7 @@ def list_puzzles(as_json: bool) -> None:
         functions = [each for each in ("hint", "generate", "precompute") if hasattr(puzzle, each)]
         fact = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": functions}
         facts.append(fact | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)})
-    _show(facts, text, as_json=as_json)
+    show_result(facts, text, as_json=as_json)
 
 
 @command.command("show", short_help="Draw one board.")
@@ -612,7 +392,7 @@ def list_boards(name: str, as_json: bool) -> None:
     sizes = {board: puzzle.describe(puzzle.parse(drawing, board)) for board, drawing in puzzle.BOARDS.items()}
     known = [{"name": board, "size": size, "board": puzzle.BOARDS[board]} for board, size in sizes.items()]
     wide = max(map(len, sizes)) + 2
-    _show(known, "".join(f"{board:<{wide}}{size}\n" for board, size in sizes.items()), as_json=as_json)
+    show_result(known, "".join(f"{board:<{wide}}{size}\n" for board, size in sizes.items()), as_json=as_json)
 
 
 @command.command("rules", short_help="List the rules that can be changed.")
@@ -632,4 +412,4 @@ def list_rules(name: str, as_json: bool) -> None:
         text += f"{key}: {rule.description}\n"
         text += f"  one of: {', '.join(rule.choices)}\n" if rule.choices else ""
         text += f"  default: {rule.default}\n" if rule.default else ""
-    _show([{"rule": key, **asdict(rule)} for key, rule in puzzle.RULES.items()], text, as_json=as_json)
+    show_result([{"rule": key, **asdict(rule)} for key, rule in puzzle.RULES.items()], text, as_json=as_json)

@@ -16,7 +16,7 @@ from pi_appliance import plugins
 from pi_appliance.cli.program import cli
 from pi_appliance.config.loader import load_config
 from pi_appliance.puzzles import kernel_mode
-from pi_appliance.puzzles.cli import PuzzleRequest
+from pi_appliance.puzzles.cli_options import PuzzleRequest
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rubiks_cube import kernel
 from tests.fakes.context import FakeContext
