@@ -1,4 +1,7 @@
-"""Boards as bitboards, their symmetries, and the parity rule ("rule of three")."""
+"""Boards as bitboards, their symmetries, the parity rule ("rule of three"), and pagoda functions.
+
+A pagoda function proves positions lost. It is found by a linear program for each of some positions.
+"""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Read a cube: a scramble, or stickers (by face or colour) in one row or as a net."""
+"""Read and draw cubes and solutions.
+
+A cube is a scramble, or stickers (by face or colour) in one row or as a net.
+"""
 
 import re
 from collections import Counter
