@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
@@ -143,22 +143,22 @@ class CheckResult:
     fix: Annotated[str, "a command or an instruction; empty if nothing is wrong"] = ""
 
 
-def ok(check: str, summary: str) -> CheckResult:
+def ok(summary: str, *, check: str = "") -> CheckResult:
     """Return a result without problems."""
     return CheckResult(check, Status.OK, _one_line(summary))
 
 
-def warn(check: str, summary: str, fix: str) -> CheckResult:
+def warn(summary: str, fix: str, *, check: str = "") -> CheckResult:
     """Return a warning: it works, but may fail later."""
     return CheckResult(check, Status.WARN, _one_line(summary), _one_line(fix))
 
 
-def fail(check: str, summary: str, fix: str) -> CheckResult:
+def fail(summary: str, fix: str, *, check: str = "") -> CheckResult:
     """Return a failure."""
     return CheckResult(check, Status.FAIL, _one_line(summary), _one_line(fix))
 
 
-def skipped(check: str, summary: str) -> CheckResult:
+def skipped(summary: str, *, check: str = "") -> CheckResult:
     """Return the reason for a skipped check."""
     return CheckResult(check, Status.SKIPPED, _one_line(summary))
 
@@ -168,14 +168,18 @@ Check = Callable[[DiagnosticContext], Iterator[CheckResult]]
 
 
 def run_checks(context: DiagnosticContext, checks: Sequence[tuple[str, Check]]) -> Iterator[CheckResult]:
-    """Yield the results of `checks`. An exception in a check becomes a warning."""
+    """Yield the results of `checks`, each with the name of its check unless it has one of its own.
+
+    An exception in a check becomes a warning.
+    """
     for name, check in checks:
         try:
-            yield from check(context)
+            for result in check(context):
+                yield result if result.check else replace(result, check=name)
         except Skip as reason:
-            yield skipped(name, str(reason))
+            yield skipped(str(reason), check=name)
         except Exception as error:  # noqa: BLE001 - one error must not stop the other checks
-            yield warn(name, f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT)
+            yield warn(f"could not be checked: {type(error).__name__}: {error}", _REPORT_HINT, check=name)
 
 
 def error_result(error: object, otherwise: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from pi_appliance.diagnostics.context import (
     UNKNOWN,
     CheckResult,
     DiagnosticContext,
+    Skip,
     error_result,
     fail,
     ok,
@@ -63,15 +64,14 @@ class _Installation:
 
 def check_cron(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check that cron runs, if a job needs it."""
-    name = "cron"
     if not _cron_jobs(context.config):
-        yield skipped(name, UNKNOWN if context.error else _NO_CRON_JOBS)
+        yield skipped(UNKNOWN if context.error else _NO_CRON_JOBS)
     elif shutil.which("crontab", path=context.environment.get("PATH", os.defpath)) is None:
-        yield fail(name, "it is not installed, but jobs need it", "sudo apt install cron")
+        yield fail("it is not installed, but jobs need it", "sudo apt install cron")
     elif not crontab.is_cron_running():
-        yield fail(name, "it is installed but does not run", _start_cron_command(context))
+        yield fail("it is installed but does not run", _start_cron_command(context))
     else:
-        yield ok(name, "it runs")
+        yield ok("it runs")
 
 
 def _start_cron_command(context: DiagnosticContext) -> str:
@@ -80,50 +80,48 @@ def _start_cron_command(context: DiagnosticContext) -> str:
 
 def check_crontab(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Compare the crontabs with the configuration, and check that cron will read them."""
-    name, config = "crontab", context.config
+    config = context.config
     if config is None or context.error:
-        yield skipped(name, UNKNOWN)
-        return
+        raise Skip(UNKNOWN)
     faults = [
         *crontab.find_faults(context.root / _SYSTEM),
         *crontab.find_misnamed_files((context.root / _SYSTEM).parent),
     ]
     for fault in faults:
-        yield fail(name, fault.reason, fault.remedy)
+        yield fail(fault.reason, fault.remedy)
     installations = list(_find_entries(context, config))
     if len(installations) > 1:
         both = " and ".join(place.table.name for place in installations)
         yield warn(
-            name,
             f"there are entries in two places, {both}; one is enough",
             installations[1].command("uninstall", context),
         )
     for place in installations:
-        yield from _compare(name, context, config, place)
+        yield from _compare(context, config, place)
     if not installations and _cron_jobs(config):
         reason = f"no entry for {', '.join(_cron_jobs(config))}, so cron will not start them"
-        yield fail(name, reason, _install_command(context))
+        yield fail(reason, _install_command(context))
     elif not installations and not faults:
-        yield skipped(name, _NO_CRON_JOBS)
+        yield skipped(_NO_CRON_JOBS)
 
 
-def _compare(name: str, context: DiagnosticContext, config: Config, place: _Installation) -> Iterator[CheckResult]:
+def _compare(context: DiagnosticContext, config: Config, place: _Installation) -> Iterator[CheckResult]:
     fix = place.command("install", context)
     if shutil.which(place.program[0]) is None:
-        yield fail(name, f"the entries start {place.program[0]}, which does not exist any more", fix)
+        yield fail(f"the entries start {place.program[0]}, which does not exist any more", fix)
         return
     zone = ZoneInfo(loader.machine_zone())
     try:
         entries = crontab.build_entries(config, place.program, zone=zone, now=context.clock.now(), user=place.user)
         plan = place.table.plan(entries)
     except ApplianceError as error:
-        yield fail(name, *error_result(error, place.command("plan", context)))
+        yield fail(*error_result(error, place.command("plan", context)))
         return
     if plan.has_changes:
-        yield fail(name, f"{plan.name} differs from the configuration", fix)
+        yield fail(f"{plan.name} differs from the configuration", fix)
     else:
         count = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
-        yield ok(name, f"{plan.name}: {count}, as in the configuration")
+        yield ok(f"{plan.name}: {count}, as in the configuration")
 
 
 def _find_entries(context: DiagnosticContext, config: Config) -> Iterator[_Installation]:
@@ -182,23 +180,20 @@ _MAX_AGE = timedelta(days=40)
 
 def check_jobs(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report failing jobs, and slots that were not used."""
-    name, config = "jobs", context.config
+    config = context.config
     if config is None or context.error:
-        yield skipped(name, UNKNOWN)
-        return
+        raise Skip(UNKNOWN)
     if not config.jobs:
-        yield skipped(name, "the configuration has none")
-        return
+        raise Skip("the configuration has none")
     context.require_history_access()
     try:
         with context.history() as store:
             results = list(_job_results(context, config, store))
     except ApplianceError:
-        yield skipped(name, "the history cannot be read; see the check of the history")
-        return
+        raise Skip("the history cannot be read; see the check of the history") from None
     yield from results
     if not results:
-        yield ok(name, f"{units.pluralize(len(config.jobs), 'job')}, none fails, no slot was missed")
+        yield ok(f"{units.pluralize(len(config.jobs), 'job')}, none fails, no slot was missed")
 
 
 def _job_results(context: DiagnosticContext, config: Config, store: Store | None) -> Iterator[CheckResult]:
@@ -220,10 +215,10 @@ def _latest_result(context: DiagnosticContext, job: Job, runs: Sequence[Run], no
     name = f"job {job.name}"
     if latest is not None and latest.outcome is not Outcome.SUCCEEDED:
         reason = f"{latest.outcome} {_ago(latest, now)}: {latest.summary}"
-        yield fail(name, reason, context.command(f"jobs log {latest.id}"))
+        yield fail(reason, context.command(f"jobs log {latest.id}"), check=name)
     elif newest is not None and newest.outcome is Outcome.MISFIRED:
         reason = f"its latest slot misfired {_ago(newest, now)}: {newest.summary}"
-        yield warn(name, reason, "allow a later start: `grace:` or `catch-up:` of the job")
+        yield warn(reason, "allow a later start: `grace:` or `catch-up:` of the job", check=name)
 
 
 def _ago(run: Run, now: datetime) -> str:
@@ -237,7 +232,7 @@ def _missed_result(context: DiagnosticContext, job: Job, slot: datetime) -> Chec
     fix = context.command("jobs plan" if job.started_by is StartedBy.CRON else f"jobs run {job.name}")
     starter = "cron" if job.started_by is StartedBy.CRON else "the daemon"
     reason = f"its slot of {slot:%a %Y-%m-%d %H:%M} was missed: does {starter} run?"
-    return fail(f"job {job.name}", reason, fix)
+    return fail(reason, fix, check=f"job {job.name}")
 
 
 def _missed_slot(context: DiagnosticContext, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
@@ -270,16 +265,15 @@ _CHECK = "pi-appliance config check"
 
 def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report problems of the configuration, warnings for the next runs, and unreadable stations."""
-    name = "configuration"
     if context.path is None:
-        yield fail(name, str(context.error), "pi-appliance config init ~/appliance")
+        yield fail(str(context.error), "pi-appliance config init ~/appliance")
         return
     if isinstance(context.error, ConfigError):
         first, *more = map(str, context.error.problems)
         count = f" (and {len(more)} more)" if more else ""
         copy = context.config and loader.last_good_path(context.path, context.config.state_dir)
         usable = "; the last good configuration is used meanwhile" if copy and os.access(copy, os.F_OK) else ""
-        yield fail(name, first + count + usable, f"{_CHECK}{context.option}")
+        yield fail(first + count + usable, f"{_CHECK}{context.option}")
         return
     assert context.config is not None
     config, fix = context.config, f"{_CHECK}{context.option}"
@@ -288,14 +282,14 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
         stations = f", {units.pluralize(len(load_stations(config.stations)), 'station')}" if config.stations else ""
     except ConfigError as error:
         stations = ""
-        yield fail(name, str(error.problems[0]), fix)
+        yield fail(str(error.problems[0]), fix)
     for each in warnings:
-        yield warn(name, each, fix)
+        yield warn(each, fix)
     if not warnings:
         counts = (
             f"{units.pluralize(len(config.jobs), 'job')}, {units.pluralize(len(config.networks), 'network')}{stations}"
         )
-        yield ok(name, f"{display_path(config.path)}: {counts}")
+        yield ok(f"{display_path(config.path)}: {counts}")
 
 
 def _option_warnings(config: Config) -> Iterator[str]:
@@ -306,57 +300,53 @@ def _option_warnings(config: Config) -> Iterator[str]:
 
 def check_secrets(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check that the owner, and no other user, can read the secrets. No value is shown."""
-    name, fix = "secrets", f"{_CHECK}{context.option}"
+    fix = f"{_CHECK}{context.option}"
     if context.path is None:
-        yield skipped(name, "there is no configuration")
-        return
+        raise Skip("there is no configuration")
     file = context.path.parent / secrets.NAME
     try:
         known = secret_writer.load(context.path, context.environment, _names(context), context.systemd)
         place = secret_writer.of_service(context.path, context.systemd)
     except ApplianceError as error:
         if context.is_owner:
-            yield fail(name, *error_result(error, fix))
+            yield fail(*error_result(error, fix))
         else:
-            yield warn(name, f"{file} cannot be read by {files.user_name(os.geteuid())}", context.owner_command)
+            yield warn(f"{file} cannot be read by {files.user_name(os.geteuid())}", context.owner_command)
         return
     if context.config is not None:
         password, proxy_password = known.get("WEB_PASSWORD", ""), known.get("MPD_PROXY_PASSWORD", "")
         for problem in (secrets.page_problem(context.config, password), proxy_problem(context.config, proxy_password)):
             if problem:
-                yield fail(name, *problem.split(": ", 1))
+                yield fail(*problem.split(": ", 1))
         if secrets.needs_setup(context.config, known):
-            yield warn(name, secrets.NOT_SET_UP, f"pi-appliance qr{context.option}")
+            yield warn(secrets.NOT_SET_UP, f"pi-appliance qr{context.option}")
     about = f"{len(known)} known: {', '.join(sorted(known))}" if known else "there are none"
     owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and context.owner not in (None, owner):
         user, quoted = files.user_name(context.owner or 0), shlex.quote(str(file))
         reason = f"{file} belongs to {files.user_name(owner)}, so the appliance, which runs as {user}, cannot read it"
-        yield fail(name, reason, f"sudo chown {user} {quoted}")
+        yield fail(reason, f"sudo chown {user} {quoted}")
     else:
-        yield ok(name, about)
+        yield ok(about)
 
 
 def check_networks(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report the missing secrets and keys of each network."""
     if context.config is None or not context.config.networks:
-        yield skipped("networks", UNKNOWN if context.error else "the configuration has none")
-        return
+        raise Skip(UNKNOWN if context.error else "the configuration has none")
     try:
         known: Mapping[str, str] = secret_writer.load(
             context.config.path, context.environment, _names(context), context.systemd
         )
     except ApplianceError:
-        yield skipped("networks", "the secrets cannot be read; see the check of the secrets")
-        return
+        raise Skip("the secrets cannot be read; see the check of the secrets") from None
     used = {name for job in context.config.jobs.values() for name in getattr(job.options, "network", None) or ()}
     for name, part in context.config.networks.items():
-        check = f"network {name}"
         if missing := secrets.missing(part, known):
-            yield (fail if name in used else warn)(check, missing, _login_command(context, name))
+            yield (fail if name in used else warn)(missing, _login_command(context, name), check=f"network {name}")
         else:
-            wants = secrets.of_network(part)
-            yield ok(check, f"{part.kind}: {'all keys are set' if wants else 'needs no keys'}")
+            keys = "all keys are set" if secrets.of_network(part) else "needs no keys"
+            yield ok(f"{part.kind}: {keys}", check=f"network {name}")
 
 
 def _names(context: DiagnosticContext) -> frozenset[str]:
@@ -375,38 +365,34 @@ _PLAYER_TIMEOUT = 3.0  # seconds
 
 def check_sound_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check that there is a sound card, if the player of this machine plays."""
-    name, config = "sound card", context.config
+    config = context.config
     if config is None or not has_local_player(config):
-        yield skipped(name, "no player of this machine is configured")
-        return
+        raise Skip("no player of this machine is configured")
     cards = list_cards(context.root)
     chosen = chosen_card(context.root)
     if not cards:
         yield warn(
-            name,
             "this machine has none that can play",
             "plug one in, or name it in /boot/firmware/config.txt; then: aplay -l",
         )
     elif by_hand := find_owner_setting(context.root):
-        yield ok(name, by_hand)
+        yield ok(by_hand)
     elif chosen is not None and not any(card.is_default for card in cards):
-        yield warn(name, f"/etc/asound.conf names {chosen}, which is not there", command_for(cards[0]))
+        yield warn(f"/etc/asound.conf names {chosen}, which is not there", command_for(cards[0]))
     else:
         names = ", ".join(f"{card.id}{' (plays)' if card.is_default else ''}" for card in cards)
-        yield ok(name, names)
+        yield ok(names)
 
 
 def check_player(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Query the state of the player."""
-    name, config = "player", context.config
+    config = context.config
     if config is None or config.player is None:
-        yield skipped(name, "the configuration has none" if config and not context.error else UNKNOWN)
-        return
+        raise Skip("the configuration has none" if config and not context.error else UNKNOWN)
     try:
         known = secrets.load(config.path, context.environment)
     except ApplianceError:
-        yield skipped(name, "the secrets cannot be read; see the check of the secrets")
-        return
+        raise Skip("the secrets cannot be read; see the check of the secrets") from None
     kind, place = config.player.kind, getattr(config.player.options, "address", "its address")
     fix = f"sudo systemctl enable --now mpd, or correct `address` under player: ({place})"
     if shutil.which("mpd", path=context.environment.get("PATH", os.defpath)) is None:
@@ -415,21 +401,19 @@ def check_player(context: DiagnosticContext) -> Iterator[CheckResult]:
     try:
         state, uses_fallback = asyncio.run(asyncio.wait_for(_query_player(config, known), _PLAYER_TIMEOUT))
     except TimeoutError:
-        yield fail(name, f"{kind} at {place} does not answer within {_PLAYER_TIMEOUT:.0f} seconds", fix)
+        yield fail(f"{kind} at {place} does not answer within {_PLAYER_TIMEOUT:.0f} seconds", fix)
     except Refused as error:
-        yield fail(name, *error_result(error, "write MPD_PASSWORD=… into secrets.env"))
+        yield fail(*error_result(error, "write MPD_PASSWORD=… into secrets.env"))
     except ApplianceError as error:
-        yield not_reached(name, error_result(error, "")[0], fix)
+        yield not_reached(error_result(error, "")[0], fix)
     else:
         doing = f"{state.playback}, {state.queue_length} in the queue"
         if uses_fallback:
-            yield warn(name, f"{kind} at {place} is not reached, so the built-in silent player is used ({doing})", fix)
+            yield warn(f"{kind} at {place} is not reached, so the built-in silent player is used ({doing})", fix)
         elif state.error:
-            yield warn(
-                name, f"{kind} at {place}: {doing}; its error: {state.error}", "see its log: journalctl -u mpd -n 30"
-            )
+            yield warn(f"{kind} at {place}: {doing}; its error: {state.error}", "see its log: journalctl -u mpd -n 30")
         else:
-            yield ok(name, f"{kind} at {place}: {doing}")
+            yield ok(f"{kind} at {place}: {doing}")
 
 
 async def _query_player(config: Config, known: Mapping[str, str]) -> tuple[PlayerState, bool]:
@@ -441,27 +425,24 @@ async def _query_player(config: Config, known: Mapping[str, str]) -> tuple[Playe
 def check_posts(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report uncertain and unsent posts, and the costs of this month."""
     if context.config is None or not context.config.networks:
-        yield skipped("posts", UNKNOWN if context.error else "the configuration names no network")
-        return
+        raise Skip(UNKNOWN if context.error else "the configuration names no network")
     context.require_history_access()
     try:
         with context.history() as store:
             counts = PostDatabase(store).count_by_state() if store else {}
             spent = PostDatabase(store).month_spend(context.clock.now()) if store else {}
     except ApplianceError:
-        yield skipped("posts", "the history cannot be read; see the check of the history")
-        return
+        raise Skip("the history cannot be read; see the check of the history") from None
     if uncertain := counts.get(PostState.UNCERTAIN, 0):
         yield fail(
-            "posts",
             f"{_count_posts(uncertain)} uncertain; only the account shows whether they were sent",
             context.command("tweets list"),
         )
     if pending := sum(counts.get(state, 0) for state in PENDING_STATES):
-        yield warn("posts", f"{_count_posts(pending)} waiting to be sent or checked", context.command("tweets list"))
+        yield warn(f"{_count_posts(pending)} waiting to be sent or checked", context.command("tweets list"))
     if not uncertain and not pending:
         cost = "".join(f", {network} has cost {units.format_money(amount)}" for network, amount in spent.items())
-        yield ok("posts", f"none is waiting, none is uncertain{cost}{' this month' if cost else ''}")
+        yield ok(f"none is waiting, none is uncertain{cost}{' this month' if cost else ''}")
 
 
 def _count_posts(number: int) -> str:
@@ -475,28 +456,26 @@ def check_kernels(_: DiagnosticContext) -> Iterator[CheckResult]:
 
 def kernel_result(states: Mapping[str, str], *, is_compiling: bool = False) -> CheckResult:
     """Return the result for the kernels and their `states`, and whether they are being compiled."""
-    name = "puzzles"
     plain = ", ".join(kernel for kernel, state in states.items() if state == "plain")
     stale = ", ".join(kernel for kernel, state in states.items() if state == "stale")
     if not states:
-        return skipped(name, "no kernels")
+        return skipped("no kernels")
     compiled = list(states.values()).count("compiled")
     if is_compiling and compiled < len(states):
-        return ok(name, f"{compiled} of {len(states)} kernels compiled; until all are, slower plain Python runs")
+        return ok(f"{compiled} of {len(states)} kernels compiled; until all are, slower plain Python runs")
     if stale:
         reason = f"kernels stale: {stale} changed since compilation, so slower plain Python runs"
-        return warn(name, reason, "run deploy/run.sh or deploy/install.sh again; both compile changed kernels")
+        return warn(reason, "run deploy/run.sh or deploy/install.sh again; both compile changed kernels")
     if not compiled:
-        return ok(name, "kernels plain: slower, with the same results; install a C compiler, then install again")
-    return ok(name, "kernels compiled" + (f", but plain, slower: {plain}" if plain else ""))
+        return ok("kernels plain: slower, with the same results; install a C compiler, then install again")
+    return ok("kernels compiled" + (f", but plain, slower: {plain}" if plain else ""))
 
 
 def check_triggers(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Ask the daemon whether each trigger works."""
-    name, config = "triggers", context.config
+    config = context.config
     if config is None or not (config.mqtt or any(job.triggers.any for job in config.jobs.values())):
-        yield skipped(name, UNKNOWN if context.error else "no job has any")
-        return
+        raise Skip(UNKNOWN if context.error else "no job has any")
     status, content = 0, b""
     try:
         if (connection := runtime_socket.connect(runtime_socket.socket_name(str(config.path)))) is not None:
@@ -504,13 +483,13 @@ def check_triggers(context: DiagnosticContext) -> Iterator[CheckResult]:
     except OSError:  # this user may not ask it, or it has just ended
         pass
     if status != 200:
-        yield warn(name, "only the daemon uses them, and it does not answer", f"pi-appliance up{context.option}")
+        yield warn("only the daemon uses them, and it does not answer", f"pi-appliance up{context.option}")
         return
     triggers = json.loads(content)
     broken = [each for each in triggers if each["problem"]]
     for each in broken:
         reason, _, fix = each["problem"].partition("; ")
         whose = f" of {each['job']}" if each["job"] else ""
-        yield fail(name, f"{each['trigger']}{whose}: {reason}", fix or "pi-appliance jobs triggers")
+        yield fail(f"{each['trigger']}{whose}: {reason}", fix or "pi-appliance jobs triggers")
     if not broken:
-        yield ok(name, f"{len(triggers)} ready")
+        yield ok(f"{len(triggers)} ready")

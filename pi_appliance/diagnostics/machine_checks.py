@@ -14,7 +14,17 @@ from pi_appliance import __version__
 from pi_appliance.config import loader, units
 from pi_appliance.config.options import StartedBy
 from pi_appliance.config.units import format_size
-from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, CheckResult, DiagnosticContext, fail, ok, skipped, warn
+from pi_appliance.diagnostics.context import (
+    HISTORY,
+    UNKNOWN,
+    CheckResult,
+    DiagnosticContext,
+    Skip,
+    fail,
+    ok,
+    skipped,
+    warn,
+)
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.schedule import Cron
@@ -30,24 +40,23 @@ _RELEASE_DATE = datetime(2024, 1, 1, tzinfo=UTC)  # a clock without a battery st
 
 def check_clock(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check that the clock is synchronized and not earlier than recorded events."""
-    name, now = "clock", context.clock.now()
+    now = context.clock.now()
     newest = _newest_instant(context)
     if newest is not None and newest - now > _MAX_DELAY:
         behind = units.format_duration(timedelta(seconds=int((newest - now).total_seconds())))
         yield fail(
-            name,
             f"it shows {now:%Y-%m-%d %H:%M} UTC, {behind} before the newest run in the history",
             _set_clock_command(context),
         )
     elif context.clock.is_synchronized():
-        yield ok(name, "synchronized with a time source")
+        yield ok("synchronized with a time source")
     elif _has_battery(context, now):
-        yield ok(name, "not synchronized over the network, but a clock with a battery shows the same time")
+        yield ok("not synchronized over the network, but a clock with a battery shows the same time")
     else:
         reason = (
             f"it was not synchronized since the machine started ({now:%Y-%m-%d %H:%M} UTC){_effect_on_jobs(context)}"
         )
-        yield warn(name, reason, _set_clock_command(context))
+        yield warn(reason, _set_clock_command(context))
 
 
 def _effect_on_jobs(context: DiagnosticContext) -> str:
@@ -81,7 +90,7 @@ def _set_clock_command(context: DiagnosticContext) -> str:
 
 def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report the time zones, and jobs that cron would start in a different one."""
-    name, machine_zone = "time zone", loader.machine_zone()
+    machine_zone = loader.machine_zone()
     now = context.clock.now()
     jobs = context.config.jobs.values() if context.config else ()
     by_cron = [job for job in jobs if job.started_by is StartedBy.CRON and isinstance(job.schedule, Cron)]
@@ -93,13 +102,12 @@ def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
     ]
     for job, zone in wrong[:1]:
         reason = f"{job.name} uses the zone {zone.key}, but cron starts it in the zone of the machine, {machine_zone}"
-        yield fail(name, reason, f"sudo timedatectl set-timezone {zone.key}")
+        yield fail(reason, f"sudo timedatectl set-timezone {zone.key}")
     if not wrong:
         file = context.config.time_zone.key if context.config else machine_zone
         unset = file == machine_zone and file in _DEFAULT_ZONES
         hint = "; if you live elsewhere: sudo timedatectl set-timezone Europe/London" if unset else ""
         yield ok(
-            name,
             f"{file}{hint}"
             if file == machine_zone
             else f"{file}; the machine has {machine_zone}, which only cron uses",
@@ -117,7 +125,7 @@ _SUPPLY = "use the power supply made for this Pi; connect disks to a powered hub
 
 def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check for file system errors, a root file system that became read-only, and a worn card."""
-    name, counters = "card", filesystem_errors(context.root / "sys")
+    counters = filesystem_errors(context.root / "sys")
     bad = [each for each in counters if each.count]
     for each in bad:
         since = (
@@ -125,56 +133,55 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
             if each.first and each.last
             else ""
         )
-        yield fail(name, f"{each.device}: the kernel counted {each.count} errors{since}", _FSCK)
+        yield fail(f"{each.device}: the kernel counted {each.count} errors{since}", _FSCK)
     root = machine.find_mount(Path("/"), machine.read_mounts(context.root / "proc/self/mountinfo"))
     if root is not None and root.read_only:
         if bad or "emergency_ro" in root.options:
-            yield fail(name, "the kernel made the root read-only because of errors", _FSCK)
+            yield fail("the kernel made the root read-only because of errors", _FSCK)
         else:
-            yield ok(name, "the root is read-only on purpose: the kernel counts no errors")
+            yield ok("the root is read-only on purpose: the kernel counts no errors")
     lives = storage_wear(context.root / "sys")
     for life in lives:
         if life.used >= _OLD or life.spare_low:
             reason = f"{life.device}: {life.used} % of its life is used" + (
                 ", its spare blocks run out" if life.spare_low else ""
             )
-            yield (fail if life.used >= _WORN or life.spare_low else warn)(name, reason, _REPLACE)
+            yield (fail if life.used >= _WORN or life.spare_low else warn)(reason, _REPLACE)
     if not counters and not lives:
-        yield skipped(name, "the kernel counts no errors of this file system")
+        yield skipped("the kernel counts no errors of this file system")
     elif not bad:
         facts = [f"{each.device} without an error" for each in counters]
         facts += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]
         if facts:
-            yield ok(name, ", ".join(facts))
+            yield ok(", ".join(facts))
 
 
 def check_temperature(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check the temperature of the processor."""
-    name, degrees = "temperature", Sensors(context.root / "sys", context.root / "proc").temperature()
+    degrees = Sensors(context.root / "sys", context.root / "proc").temperature()
     if degrees is None:
-        yield skipped(name, "no sensor")
-        return
+        raise Skip("no sensor")
     text = f"{degrees:.0f} °C"
     fix = "improve the cooling; let heavy jobs wait: conditions: {temperature-below: 70}"
     if degrees >= _WARM:
-        yield (fail if degrees >= _HOT else warn)(name, f"{text}: the processor slows down", fix)
+        yield (fail if degrees >= _HOT else warn)(f"{text}: the processor slows down", fix)
     else:
-        yield ok(name, text)
+        yield ok(text)
 
 
 def check_power(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check the power supply."""
-    name, power = "power", Sensors(context.root / "sys", context.root / "proc").power()
+    power = Sensors(context.root / "sys", context.root / "proc").power()
     if power.under_voltage is None and power.throttled is None:
-        yield skipped(name, "no sensor")
+        yield skipped("no sensor")
     elif power.under_voltage:
-        yield fail(name, "the voltage is too low now, which can damage the card", _SUPPLY)
+        yield fail("the voltage is too low now, which can damage the card", _SUPPLY)
     elif power.throttled:
-        yield warn(name, "the processor is slowed down now", "see temperature; then the supply")
+        yield warn("the processor is slowed down now", "see temperature; then the supply")
     elif power.was_throttled:
-        yield warn(name, "the voltage was too low, or the processor too hot, since the start of the machine", _SUPPLY)
+        yield warn("the voltage was too low, or the processor too hot, since the start of the machine", _SUPPLY)
     else:
-        yield ok(name, "good")
+        yield ok("good")
 
 
 _TIMEOUT = 5.0  # seconds
@@ -225,19 +232,16 @@ _MAX_HISTORY = 1_000_000_000  # bytes of history and logs
 
 def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Write a file into the state folder and remove it, as its owner."""
-    name = "state folder"
     config = context.require_config()
     state = config.state_dir
     folder = files.nearest_existing(state)
     us = files.user_name(os.geteuid())
     if context.is_state_unreachable:
         reason = f"{state} cannot be reached: {us} may not enter {folder}"
-        yield fail(name, reason, f"run this as its owner, or let `state-dir:` name a folder of {us}")
+        yield fail(reason, f"run this as its owner, or let `state-dir:` name a folder of {us}")
         return
     if not context.is_owner:
-        yield warn(
-            name, f"{state} belongs to {files.user_name(context.owner or 0)}, not to {us}", context.owner_command
-        )
+        yield warn(f"{state} belongs to {files.user_name(context.owner or 0)}, not to {us}", context.owner_command)
         return
     owner = context.owner if context.owner is not None else os.geteuid()
     with files.as_user(owner):
@@ -248,12 +252,12 @@ def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
         known = machine.find_mount(folder, machine.read_mounts())
         frozen = known is not None and known.read_only
         yield fail(
-            name, reason, _remount_command(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}"
+            reason, _remount_command(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}"
         )
     elif folder != state:
-        yield ok(name, f"{state} does not exist yet; the first start creates it")
+        yield ok(f"{state} does not exist yet; the first start creates it")
     else:
-        yield ok(name, f"{state} can be written by {user}")
+        yield ok(f"{state} can be written by {user}")
 
 
 def _remount_command(mount: machine.Mount) -> str:
@@ -262,12 +266,11 @@ def _remount_command(mount: machine.Mount) -> str:
 
 def check_state_is_kept(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check that the state folder survives a restart."""
-    name = "state is kept"
     config = context.require_config()
     known = machine.read_mounts(context.root / "proc/self/mountinfo")
     mount = machine.find_mount(files.nearest_existing(config.state_dir), known)
     if mount is None:
-        yield skipped(name, "the kernel does not say where the state folder is mounted")
+        yield skipped("the kernel does not say where the state folder is mounted")
     elif machine.is_volatile(mount, known):
         state_dir = config.state_dir
         reason = f"{state_dir} is on {mount.kind} ({mount.folder}): the history and the record of posts are lost"
@@ -275,14 +278,13 @@ def check_state_is_kept(context: DiagnosticContext) -> Iterator[CheckResult]:
         fix = "let `state-dir:` name a folder on a permanent drive" + (
             f", {overlay}" if mount.kind == "overlay" else ""
         )
-        yield warn(name, f"{reason} at the next start", fix)
+        yield warn(f"{reason} at the next start", fix)
     else:
-        yield ok(name, f"{mount.kind} on {mount.source}, mounted at {mount.folder}")
+        yield ok(f"{mount.kind} on {mount.source}, mounted at {mount.folder}")
 
 
 def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check the free space and the free inodes."""
-    name = "space"
     config = context.require_config()
     folder = files.nearest_existing(config.state_dir)
     disk = os.statvfs(folder)
@@ -290,16 +292,15 @@ def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     text = f"{format_size(free)} of {format_size(disk.f_blocks * disk.f_frsize)} are free on the disk of {folder}"
     fix = f"sudo apt clean; to find large folders: sudo du -xh {shlex.quote(str(folder))} /var | sort -h | tail"
     if disk.f_files and disk.f_favail < _MIN_INODES:
-        yield fail(name, f"only {disk.f_favail} more files can be created on the disk of {folder}", fix)
+        yield fail(f"only {disk.f_favail} more files can be created on the disk of {folder}", fix)
     elif free < _LOW_SPACE:
-        yield (fail if free < _MIN_SPACE else warn)(name, text, fix)
+        yield (fail if free < _MIN_SPACE else warn)(text, fix)
     else:
-        yield ok(name, text)
+        yield ok(text)
 
 
 def check_history(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check the whole database, and report the size of history and logs."""
-    name = "history"
     config = context.require_config()
     context.require_history_access()
     state = config.state_dir
@@ -307,25 +308,22 @@ def check_history(context: DiagnosticContext) -> Iterator[CheckResult]:
     try:
         with context.history() as store:
             if store is None:
-                yield skipped(name, "nothing has run yet")
-                return
+                raise Skip("nothing has run yet")
             damage, newest = store.check(), store.history(limit=1)
     except ApplianceError as error:
-        yield fail(name, str(error), f"stop the appliance, then: mv {file} {file}.damaged")
+        yield fail(str(error), f"stop the appliance, then: mv {file} {file}.damaged")
         return
     if damage:
-        yield fail(
-            name, f"{state / HISTORY} is damaged: {damage}", f"stop the appliance, then: mv {file} {file}.damaged"
-        )
+        yield fail(f"{state / HISTORY} is damaged: {damage}", f"stop the appliance, then: mv {file} {file}.damaged")
         return
     size = sum(_size(state / f"{HISTORY}{end}") for end in ("", "-wal", "-shm"))
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
     runs = f"newest run {newest[0].id:,}" if newest else "no run yet"  # after a restore, the numbers have a gap
     text = f"intact, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
     if size + logs > _MAX_HISTORY:
-        yield warn(name, text, "shorten the retention: retention: {max-age: 30d, max-runs: 200} in the configuration")
+        yield warn(text, "shorten the retention: retention: {max-age: 30d, max-runs: 200} in the configuration")
     else:
-        yield ok(name, text)
+        yield ok(text)
 
 
 def _size(path: Path) -> int:
@@ -340,88 +338,73 @@ _MAX_NAMES = 3  # failed units of other programs
 
 def check_daemon(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Check the daemon through its health endpoint."""
-    name, config = "daemon", context.config
+    config = context.config
     if config is None:
-        yield skipped(name, UNKNOWN)
-        return
+        raise Skip(UNKNOWN)
     unit = context.systemd.unit_state(systemd_units.MAIN_UNIT) if context.systemd.is_running else None
     active = unit is not None and unit.active == "active"
     if config.web.port == 0:
         word = "its unit is active" if active else "the port of the page changes at each start, so it is unknown"
-        yield (ok if active else skipped)(name, word)
+        yield (ok if active else skipped)(word)
         return
     where = page_address(config.web.host, config.web.port)
     health = read_health(config.web.host, config.web.port)
     again = "sudo systemctl restart pi-appliance" if unit and unit.loaded else "stop it and start it again"
     if health.is_ours:
-        yield (
-            ok(name, f"running at {where}")
-            if health.is_ok
-            else fail(name, f"it runs at {where}, but {health.reason}", again)
-        )
+        yield (ok(f"running at {where}") if health.is_ok else fail(f"it runs at {where}, but {health.reason}", again))
     elif health.has_answered:
         reason = f"something else answers at {where}"
-        yield fail(
-            name, reason, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}"
-        )
+        yield fail(reason, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}")
     elif health.is_late:
-        yield fail(name, f"it has not answered at {where} in {_TIMEOUT:.0f} s: it hangs, or the machine is busy", again)
+        yield fail(f"it has not answered at {where} in {_TIMEOUT:.0f} s: it hangs, or the machine is busy", again)
     elif active:
-        yield fail(name, f"its unit is active, but nothing answers at {where}: {health.reason}", again)
+        yield fail(f"its unit is active, but nothing answers at {where}: {health.reason}", again)
     else:
         needed = any(job.started_by is StartedBy.DAEMON and job.schedule for job in config.jobs.values())
         start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{context.option}"
         reason = f"it is not running: nothing answers at {where}" + (", so its jobs are not started" if needed else "")
-        yield (fail if needed or context.error else warn)(name, reason, start)
+        yield (fail if needed or context.error else warn)(reason, start)
 
 
 def check_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Compare the installed units with those of this release."""
-    name, systemd = "unit", context.systemd
+    systemd = context.systemd
     if not systemd.is_running:
-        yield skipped(name, "this machine does not use systemd")
-        return
+        raise Skip("this machine does not use systemd")
     installed = {
         each: (text, there)
         for each, text in systemd_units.packaged_units().items()
         if (there := systemd.installed_unit(each))
     }
     if not installed:
-        yield skipped(name, "the appliance is not installed as a service")
-        return
+        raise Skip("the appliance is not installed as a service")
     other = [each for each, (text, there) in installed.items() if text != there]
     main = systemd.unit_state(systemd_units.MAIN_UNIT)
     if other:
         reason = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
-        yield warn(
-            name, reason, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance"
-        )
+        yield warn(reason, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance")
     elif main is not None and main.needs_reload:
-        yield warn(name, "its file was changed, and systemd has not reloaded it", "sudo systemctl daemon-reload")
+        yield warn("its file was changed, and systemd has not reloaded it", "sudo systemctl daemon-reload")
     else:
-        yield ok(name, f"{', '.join(installed)}: unchanged from pi-appliance {__version__}")
+        yield ok(f"{', '.join(installed)}: unchanged from pi-appliance {__version__}")
 
 
 def check_failed_units(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report failed units. Those of other programs may explain a failure of ours."""
-    name, systemd = "failed units", context.systemd
+    systemd = context.systemd
     if not systemd.is_running:
-        yield skipped(name, "this machine does not use systemd")
-        return
+        raise Skip("this machine does not use systemd")
     failed = systemd.failed_units()
     ours = [each for each in failed if each.startswith("pi-appliance")]
     others = [each for each in failed if each not in ours]
     for each in ours:
         state = systemd.unit_state(each)
         yield fail(
-            name,
             f"{each} has failed ({state.result if state else 'for an unknown reason'})",
             f"journalctl -u {each} -n 30",
         )
     if others:
         more = f" and {len(others) - _MAX_NAMES} more" if len(others) > _MAX_NAMES else ""
-        yield warn(
-            name, f"not of the appliance: {', '.join(others[:_MAX_NAMES])}{more}", f"systemctl status {others[0]}"
-        )
+        yield warn(f"not of the appliance: {', '.join(others[:_MAX_NAMES])}{more}", f"systemctl status {others[0]}")
     if not failed:
-        yield ok(name, "none")
+        yield ok("none")

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from pi_appliance.config import units
 from pi_appliance.diagnostics import job_checks, machine_checks
-from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, ok, run_checks, skipped, warn
+from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Skip, ok, run_checks, warn
 from pi_appliance.system import machine, network
 
 _MIN_MEMORY = 0.1  # of the memory available
@@ -20,35 +20,33 @@ _TIMEOUT = 3.0  # seconds
 
 def check_memory(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report the memory."""
-    name, values = "memory", {}
+    values = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (context.root / "proc/meminfo").read_text("ascii").splitlines():
             key, _, value = line.partition(":")
             values[key] = int(value.split()[0]) * 1024
     total, available = values.get("MemTotal", 0), values.get("MemAvailable", 0)
     if not total:
-        yield skipped(name, "the kernel does not say")
-        return
+        raise Skip("the kernel does not say")
     text = f"{units.format_size(available)} of {units.format_size(total)} available"
     if available < _MIN_MEMORY * total:
-        yield warn(name, text, "limit heavy jobs: memory: 200MB; see which program takes it: ps aux --sort=-rss | head")
+        yield warn(text, "limit heavy jobs: memory: 200MB; see which program takes it: ps aux --sort=-rss | head")
     else:
-        yield ok(name, text)
+        yield ok(text)
 
 
 def check_load(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report the load of the processor."""
-    name, cores = "load", os.cpu_count() or 1
+    cores = os.cpu_count() or 1
     try:
         one, five, _ = map(float, (context.root / "proc/loadavg").read_text("ascii").split()[:3])
     except (OSError, ValueError):
-        yield skipped(name, "the kernel does not say")
-        return
+        raise Skip("the kernel does not say") from None
     text = f"{one:.1f} in the last minute, {five:.1f} in the last five, for {units.pluralize(cores, 'core')}"
     if five > _MAX_LOAD * cores:
-        yield warn(name, text, "limit heavy jobs: cpu: 50%; see which program it is: top")
+        yield warn(text, "limit heavy jobs: cpu: 50%; see which program it is: top")
     else:
-        yield ok(name, text)
+        yield ok(text)
 
 
 def check_uptime(context: DiagnosticContext) -> Iterator[CheckResult]:
@@ -56,9 +54,8 @@ def check_uptime(context: DiagnosticContext) -> Iterator[CheckResult]:
     try:
         seconds = float((context.root / "proc/uptime").read_text("ascii").split()[0])
     except (OSError, ValueError, IndexError):
-        yield skipped("uptime", "the kernel does not say")
-        return
-    yield ok("uptime", describe_time(timedelta(seconds=seconds)))
+        raise Skip("the kernel does not say") from None
+    yield ok(describe_time(timedelta(seconds=seconds)))
 
 
 def describe_time(length: timedelta) -> str:
@@ -76,11 +73,11 @@ def check_addresses(context: DiagnosticContext) -> Iterator[CheckResult]:
     """Report the addresses of the machine."""
     addresses = ", ".join(network.local_addresses())
     if not addresses:
-        yield warn("network", "no address in a network", "check the cable, or the WiFi: sudo nmtui")
+        yield warn("no address in a network", "check the cable, or the WiFi: sudo nmtui")
     elif not machine.Sensors(proc=context.root / "proc").online():
-        yield warn("network", f"{addresses}, but no way to the internet", "restart the router")
+        yield warn(f"{addresses}, but no way to the internet", "restart the router")
     else:
-        yield ok("network", addresses)
+        yield ok(addresses)
 
 
 VERSIONS = ("pi-appliance", "Python", "system", "kernel", "MPD", "model")
@@ -96,7 +93,7 @@ def check_versions(context: DiagnosticContext) -> Iterator[CheckResult]:
     )
     for name, value in zip(VERSIONS, values, strict=True):
         if value != "unknown":
-            yield ok(name, value)
+            yield ok(value, check=name)
 
 
 @functools.cache

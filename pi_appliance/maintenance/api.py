@@ -34,9 +34,11 @@ async def machine_facts(services: Services) -> list[CheckResult]:
     context = DiagnosticContext(path=config.path, config=config, error=None, environment=os.environ)
     facts = await asyncio.to_thread(read_facts, context)
     if services.daemon.scheduler.clock_state is ClockState.UNTRUSTED:
-        unset = warn("clock", "not set yet; jobs at a time of day wait for it", "connect the machine to the internet")
+        unset = warn(
+            "not set yet; jobs at a time of day wait for it", "connect the machine to the internet", check="clock"
+        )
         facts = [unset if each.check == "clock" else each for each in facts]
-    running = ok("appliance", f"running for {describe_time(services.now() - services.daemon.started_at)}")
+    running = ok(f"running for {describe_time(services.now() - services.daemon.started_at)}", check="appliance")
     place = next(number for number, each in enumerate(facts) if each.check == "uptime")
     return [*facts[: place + 1], running, *facts[place + 1 :]]
 

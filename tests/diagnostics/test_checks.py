@@ -101,7 +101,7 @@ class Machine:
 
     def look(self, check: str) -> list[CheckResult]:
         """Return the results of one check."""
-        return list(dict(cli.CHECKS)[check](self.context()))
+        return list(run_checks(self.context(), [(check, dict(cli.CHECKS)[check])]))
 
 
 @pytest.fixture
