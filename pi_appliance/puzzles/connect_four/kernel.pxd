@@ -2,6 +2,12 @@
 
 cimport cython
 
+cdef extern from *:
+    """
+    #define prefetch(entry) __builtin_prefetch(&(entry))
+    """
+    void id "prefetch"(unsigned long long entry) noexcept  # for Python, a function without effect
+
 cdef unsigned long long FULL
 cdef unsigned long long BOTTOM
 cdef unsigned long long EVEN
@@ -11,26 +17,30 @@ cdef unsigned long long HASH_FACTOR
 cdef unsigned long long MOVE_ORDER
 cdef unsigned long long TICK_MASK
 cdef int SYMMETRY_DISCS
+cdef int TABLE_DISCS
+cdef int SMALL_SCORE
 cdef int ROOT
 cdef int UNKNOWN
 
 @cython.locals(found="unsigned long long", two="unsigned long long")
-cpdef unsigned long long find_threats(unsigned long long own, unsigned long long mask) noexcept
+cpdef inline unsigned long long find_threats(unsigned long long own, unsigned long long mask) noexcept
 
-cpdef unsigned long long mirror(unsigned long long squares) noexcept
+cpdef inline unsigned long long mirror(unsigned long long squares) noexcept
 
 @cython.locals(count=int)
-cdef int count_squares(unsigned long long squares) noexcept
+cdef inline int count_squares(unsigned long long squares) noexcept
 
 @cython.locals(found="unsigned long long", two="unsigned long long")
-cpdef bint has_four(unsigned long long discs) noexcept
+cpdef inline bint has_four(unsigned long long discs) noexcept
 
 @cython.locals(theirs="unsigned long long", claimed="unsigned long long")
-cpdef int upper_bound(unsigned long long own, unsigned long long mask, int discs) noexcept
+cpdef inline int upper_bound(unsigned long long own, unsigned long long mask, int discs) noexcept
 
+@cython.final
 cdef class Search:
     cdef unsigned long long[::1] table
     cdef unsigned long long[::1] frames
+    cdef unsigned long long[::1] keys
     cdef unsigned long long[::1] order
     cdef int bits
     cdef int plies
@@ -41,7 +51,7 @@ cdef class Search:
 
     cpdef int bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -98
 
-    @cython.locals(middle=int, goal=int, bound=int)
+    @cython.locals(goal=int, bound=int)
     cpdef int exact_score(
         self, unsigned long long own, unsigned long long mask, int discs, int low, int high, object on_bounds
     ) except? -98
@@ -59,6 +69,8 @@ cdef class Search:
         self, unsigned long long own, unsigned long long mask, int discs, int goal, int frame
     ) except? -98
 
+    cdef void _address(self, int frame, unsigned long long key, int discs) noexcept
+
     cdef int _search_frame(self, int frame, int goal) except? -98
 
     @cython.locals(
@@ -71,10 +83,14 @@ cdef class Search:
     @cython.locals(weight="unsigned long long", at=int)
     cdef void _insert(self, int first, int frame) noexcept
 
+    @cython.locals(frame=int, flipped=int, score=int, at=int)
+    cdef int _known_cut(self, int first, int last, int goal) except? -98
+
     @cython.locals(
-        slot="unsigned long long", tag="unsigned long long", entry="unsigned long long", best=int, low=int, high=int,
+        key="unsigned long long", slot="unsigned long long", tag="unsigned long long", entry="unsigned long long",
+        at=int, discs=int, best=int, low=int, high=int,
     )
-    cdef int _probe(self, unsigned long long key, int discs, int goal) except? -98
+    cdef int _probe(self, int frame, int goal) except? -98
 
     @cython.locals(
         slot="unsigned long long", tag="unsigned long long", there="unsigned long long", low=int, high=int,

@@ -17,6 +17,8 @@ HASH_FACTOR = 0x9E3779B97F4B  # odd, so that multiplication is a bijection of 49
 MOVE_ORDER = 0x6051423  # columns from the centre, one hexadecimal digit each, lowest first
 TICK_MASK = 0x3FF  # mask: positions between two ticks
 SYMMETRY_DISCS = 12  # up to this many discs, mirror images share an entry
+TABLE_DISCS = 31  # up to this many discs, the table has bounds; later a search is shorter than a wait for the memory
+SMALL_SCORE = 4  # games that end with a greater score are fast to search
 ROOT = 42 << 3  # frame of the position that is asked for; those of its moves begin at 8 times its discs
 UNKNOWN = -99
 
@@ -95,6 +97,7 @@ class Search:
         self.mirrored = max(SYMMETRY_DISCS, plies)
         # A frame is a position to search; up to seven for the moves of each number of discs, and the root.
         self.frames = memoryview(bytearray((ROOT + 1) * 4 * 8)).cast("Q")
+        self.keys = memoryview(bytearray((ROOT + 1) * 8)).cast("Q")  # of the frames, multiplied for the table
         self.order = memoryview(bytearray(ROOT * 8)).cast("Q")  # frames of the moves, the most promising first
         self.nodes = 0
 
@@ -111,10 +114,15 @@ class Search:
         """Return the score of an undecided position, from `low` to `high`.
 
         `on_bounds` receives each improved pair of bounds. Short games are fast, so their goals come first.
+        Then comes the sign, and from there one score after the other: most are near 0.
         """
         while low < high:
-            middle = low + ((high - low + 1) >> 1)
-            goal = max(middle, high >> 1) if middle > 0 else min(middle, max(low + 1, -(-low >> 1)))
+            if high > SMALL_SCORE:
+                goal = max(low + 1, high >> 1)
+            elif low < -SMALL_SCORE:
+                goal = min(-(-low >> 1), high)
+            else:
+                goal = min(max(low + 1, 0), high)
             bound = self.bound(own, mask, discs, goal)
             if bound >= goal:
                 low = bound
@@ -175,7 +183,18 @@ class Search:
         self.frames[at + 1] = mask
         self.frames[at + 2] = possible
         self.frames[at + 3] = (weight << 8) | (discs << 1) | flipped
+        self._address(frame, own + mask, discs)
         return UNKNOWN
+
+    def _address(self, frame: int, key: int, discs: int) -> None:
+        """Note the key of the position in `frame`, which says where the table has it."""
+        if discs > TABLE_DISCS:
+            return
+        if discs <= self.mirrored:
+            key = min(key, mirror(key))
+        key = (key * HASH_FACTOR) & KEY_MASK
+        self.keys[frame] = key
+        id(self.table[key >> (49 - self.bits)])  # compiled, this lets the memory bring the entry meanwhile
 
     def _search_frame(self, frame: int, goal: int) -> int:
         """Return the bound of the position in `frame`, from the view of who moved before the forced moves."""
@@ -183,16 +202,16 @@ class Search:
             return -self._negamax(frame, 1 - goal)
         return self._negamax(frame, goal)
 
-    def _negamax(self, frame: int, goal: int) -> int:
+    def _negamax(self, frame: int, goal: int) -> int:  # noqa: C901 - calls are expensive
         """Like `bound`, for the position in `frame`."""
+        best = self._probe(frame, goal)
+        if best != UNKNOWN:
+            return best
         at = frame << 2
         own = self.frames[at]
         mask = self.frames[at + 1]
         possible = self.frames[at + 2]
         discs = (self.frames[at + 3] >> 1) & 127
-        best = self._probe(own + mask, discs, goal)
-        if best != UNKNOWN:
-            return best
         theirs = own ^ mask
         first = last = discs << 3
         columns = MOVE_ORDER
@@ -208,13 +227,17 @@ class Search:
                     best = -score
                     if best >= goal:
                         return best
+        score = self._known_cut(first, last, goal)
+        if score != UNKNOWN:
+            return score
         for at in range(first, last):
             score = -self._search_frame(self.order[at] & 511, 1 - goal)
             if score > best:
                 best = score
                 if best >= goal:
                     break
-        self._store(own + mask, discs, goal, best)
+        if discs <= TABLE_DISCS:
+            self._store(self.keys[frame], discs, goal, best)
         return best
 
     def _insert(self, first: int, frame: int) -> None:
@@ -229,15 +252,31 @@ class Search:
             at -= 1
         self.order[at] = (weight << 9) | frame
 
-    def _probe(self, key: int, discs: int, goal: int) -> int:
-        """Return the bound of a position in the table, or in the book, or UNKNOWN if that does not suffice."""
-        if discs <= self.mirrored:
-            key = min(key, mirror(key))
-            if discs <= self.plies:
-                best = self.lookup(key)
-                if best != UNKNOWN:
-                    return best
-        key = (key * HASH_FACTOR) & KEY_MASK
+    def _known_cut(self, first: int, last: int, goal: int) -> int:
+        """Return a bound of at least `goal` that a move has by the table or the book, or UNKNOWN.
+
+        So no move is searched while another one is known to suffice.
+        """
+        for at in range(first, last):
+            frame = self.order[at] & 511
+            flipped = self.frames[(frame << 2) + 3] & 1
+            score = self._probe(frame, goal) if flipped else -self._probe(frame, 1 - goal)
+            if goal <= score != -UNKNOWN:
+                return score
+        return UNKNOWN
+
+    def _probe(self, frame: int, goal: int) -> int:
+        """Return the bound of the position in `frame` from the table, or from the book, or UNKNOWN."""
+        at = frame << 2
+        discs = (self.frames[at + 3] >> 1) & 127
+        if discs > TABLE_DISCS:
+            return UNKNOWN
+        if discs <= self.plies:
+            key = self.frames[at] + self.frames[at + 1]
+            best = self.lookup(min(key, mirror(key)))
+            if best != UNKNOWN:
+                return best
+        key = self.keys[frame]
         slot = (key >> (49 - self.bits)) | 1
         tag = key & (KEY_MASK >> (self.bits - 1))
         entry = self.table[slot]
@@ -256,9 +295,6 @@ class Search:
 
     def _store(self, key: int, discs: int, goal: int, best: int) -> None:
         """Store a bound. Of the two slots of its place, the second keeps what is more valuable: fewer discs."""
-        if discs <= self.mirrored:
-            key = min(key, mirror(key))
-        key = (key * HASH_FACTOR) & KEY_MASK
         slot = (key >> (49 - self.bits)) | 1
         # The part of the key that the slot does not imply. A place has two slots, so it includes the lowest bit.
         tag = key & (KEY_MASK >> (self.bits - 1))
