@@ -13,7 +13,7 @@ from starlette.routing import Route
 from pi_appliance import __version__
 from pi_appliance.cluster import join_code
 from pi_appliance.cluster.tasks import ClusterWorkerJson, WorkersJson, python_version, run_task
-from pi_appliance.config import editing
+from pi_appliance.config import editing, units
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
@@ -100,16 +100,15 @@ async def status(services: Services, _: Values) -> ClusterJson:
     config = services.appliance.config
     membership = MemberFolder(config.state_dir).membership()
     scheduler = config.cluster.scheduler if config.cluster else membership.scheduler if membership else ""
+    is_first = membership is not None and membership.is_first
     found: WorkersJson = {"workers": [], "waiting": 0}
     problem = ""
     if scheduler:
         try:
             found = await run_task("status", state=str(config.state_dir), scheduler=scheduler)
         except ApplianceError as error:
-            problem = str(error)
-            if membership is not None and membership.is_first:
-                problem += f"; does it run? systemctl status pi-appliance-cluster, or: {_RUN_HINT}"
-    is_first = membership is not None and membership.is_first
+            advice = f"does it run? systemctl status pi-appliance-cluster, or: {_RUN_HINT}" if is_first else ""
+            problem = units.join_clauses(str(error), advice)
     return {"scheduler": scheduler, "is_first": is_first, "problem": problem, **found}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
-from pi_appliance.config import binding
+from pi_appliance.config import binding, units
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.options import Config, Job, Notify, PluginConfig, StartedBy
@@ -388,7 +388,7 @@ class _OptionTree(Tree):
 
 
 def _problem_text(problem: Problem) -> str:
-    return problem.message + (f"; {problem.hint}" if problem.hint else "")
+    return units.join_clauses(problem.message, problem.hint)
 
 
 _PING = "https://hc-ping.com/${HC_BACKUP}"

@@ -135,6 +135,11 @@ def pluralize(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
+def join_clauses(*clauses: str) -> str:
+    """Return the clauses of a message that are not empty, such as "it failed; see the log"."""
+    return "; ".join(filter(None, clauses))
+
+
 def format_time(when: datetime, zone: ZoneInfo) -> str:
     """Return `when` in `zone` with its weekday, to the minute."""
     return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M")

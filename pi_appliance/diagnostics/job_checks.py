@@ -272,8 +272,8 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
         first, *more = map(str, context.error.problems)
         count = f" (and {len(more)} more)" if more else ""
         copy = context.config and loader.last_good_path(context.path, context.config.state_dir)
-        usable = "; the last good configuration is used meanwhile" if copy and os.access(copy, os.F_OK) else ""
-        yield fail(first + count + usable, f"{_CHECK}{context.option}")
+        usable = "the last good configuration is used meanwhile" if copy and os.access(copy, os.F_OK) else ""
+        yield fail(units.join_clauses(first + count, usable), f"{_CHECK}{context.option}")
         return
     assert context.config is not None
     config, fix = context.config, f"{_CHECK}{context.option}"

@@ -53,10 +53,8 @@ def check_clock(context: DiagnosticContext) -> Iterator[CheckResult]:
     elif _has_battery(context, now):
         yield ok("not synchronized over the network, but a clock with a battery shows the same time")
     else:
-        reason = (
-            f"it was not synchronized since the machine started ({now:%Y-%m-%d %H:%M} UTC){_effect_on_jobs(context)}"
-        )
-        yield warn(reason, _set_clock_command(context))
+        reason = f"it was not synchronized since the machine started ({now:%Y-%m-%d %H:%M} UTC)"
+        yield warn(units.join_clauses(reason, _effect_on_jobs(context)), _set_clock_command(context))
 
 
 def _effect_on_jobs(context: DiagnosticContext) -> str:
@@ -64,8 +62,8 @@ def _effect_on_jobs(context: DiagnosticContext) -> str:
         return ""
     wait = context.config.clock.max_wait_for_sync
     if context.clock.monotonic() < wait.total_seconds():
-        return f"; jobs wait for it, up to {units.format_duration(wait)} after the start"
-    return "; jobs use it nevertheless"
+        return f"jobs wait for it, up to {units.format_duration(wait)} after the start"
+    return "jobs use it nevertheless"
 
 
 def _newest_instant(context: DiagnosticContext) -> datetime | None:

@@ -51,7 +51,7 @@ class AttemptResult:
     summary: str
     details: dict[str, Any]
     retry_after: float | None = None  # seconds; set if another attempt may succeed
-    progress: str = ""  # progress at the end, appended to the summary
+    progress: str = ""  # at the end, a clause of the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Attempts:
         self.log = RunLog.resume(self.log.path)
         self.output_tail = self.log.tail(process.MAX_TAIL)
         if log_error:
-            self.log_error = f"; {files.write_error(self.log.path, OSError(log_error, os.strerror(log_error)))}"
+            self.log_error = str(files.write_error(self.log.path, OSError(log_error, os.strerror(log_error))))
 
     def run(
         self, random: Random, sensors: Sensors | None = None, sensor_interval: float = SENSOR_INTERVAL
@@ -254,14 +254,15 @@ class Attempts:
         if out_of_memory or kind == "memory":
             limit = f"over its memory of {units.format_size(self.job.memory)}" if self.job.memory else "out of memory"
             return AttemptResult(Outcome.FAILED, limit, {})
-        progress = f"; {message}" if kind == "DeadlineExceeded" else ""
+        progress = message if kind == "DeadlineExceeded" else ""
         if ended.timed_out:
-            return AttemptResult(
-                Outcome.TIMED_OUT, f"ended after its timeout of {units.format_duration(self.job.timeout)}{progress}", {}
-            )
+            end = f"ended after its timeout of {units.format_duration(self.job.timeout)}"
+            return AttemptResult(Outcome.TIMED_OUT, units.join_clauses(end, progress), {})
         if ended.stopped:
             cause = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
-            return AttemptResult(Outcome.STOPPED, f"ended by {cause}{progress}", {}, progress=progress)
+            return AttemptResult(
+                Outcome.STOPPED, units.join_clauses(f"ended by {cause}", progress), {}, progress=progress
+            )
         if kind == "Unavailable":
             return AttemptResult(Outcome.FAILED, message, {"unavailable": True}, self.message.get("after") or 0.0)
         if kind == "fault":
@@ -322,7 +323,7 @@ class Attempts:
             try:
                 write()
             except Unavailable as error:
-                self.log_error = f"; {error}"
+                self.log_error = str(error)
 
     def _handle_message(self, line: bytes) -> None:
         try:

@@ -321,10 +321,10 @@ def _run_attempts(
     result = attempts.run(random)
     stop_reason = lock.stop_reason(active.number)
     if result.outcome is Outcome.STOPPED and stop_reason:
-        result = replace(result, summary=stop_reason + result.progress)
+        result = replace(result, summary=units.join_clauses(stop_reason, result.progress))
     if stop_reason or attempts.stop.signal == signal.SIGINT or result.outcome is Outcome.TIMED_OUT:
         _delete_checkpoint(appliance, spec.job)
-    result = replace(result, summary=result.summary + active.note + attempts.log_error)
+    result = replace(result, summary=units.join_clauses(result.summary, active.note, attempts.log_error))
     return _record(appliance, spec, active.number, active.started, result, lock, attempts.count)
 
 
@@ -445,7 +445,7 @@ def _pause_one_shot(appliance: Appliance, job: Job, target: str | None, now: dat
     with contextlib.suppress(Unavailable):  # the run is more important than the pause
         if getattr(job.options, "one_shot", False) and target is not None and target[:1].isdigit():
             appliance.pause(job.name, now=now)
-            return "; it is paused now, because it is one-shot"
+            return "it is paused now, because it is one-shot"
     return ""
 
 

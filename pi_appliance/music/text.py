@@ -109,8 +109,7 @@ def player_line(result: Any, _: Values) -> str:
         parts.append(f"{state['queue_length']} in the queue" if state["queue_length"] else "the queue is empty")
     if state["volume"] is not None:
         parts.append(f"volume {state['volume']}%")
-    error = f"; {printable(state['error'])}" if state["error"] else ""
-    return ", ".join([*parts, *_active_modes(state)]) + error
+    return units.join_clauses(", ".join([*parts, *_active_modes(state)]), printable(state["error"] or ""))
 
 
 def _player_of(result: Any) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.options import Config, Job
-from pi_appliance.config.units import Names, pluralize
+from pi_appliance.config.units import Names, join_clauses, pluralize
 from pi_appliance.errors import Issues, Refused, UnknownName
 from pi_appliance.posting import lines, store
 from pi_appliance.posting.exactly_once import PostingContext, RunPoster
@@ -125,8 +125,8 @@ def run(options: Options, context: PostingContext) -> Result:
         return poster.pending_result(pending)
     rejected: list[RejectedLine] = []
     records = poster.post(lambda: _choose_line(options, context, rejected), send_within=options.send_within)
-    note = f"; {pluralize(len(rejected), 'line')} cannot be posted, see: pi-appliance tweets check" if rejected else ""
-    return poster.result(records, next(each.text for each in records) + note)
+    note = f"{pluralize(len(rejected), 'line')} cannot be posted, see: pi-appliance tweets check" if rejected else ""
+    return poster.result(records, join_clauses(next(each.text for each in records), note))
 
 
 def _choose_line(

@@ -171,10 +171,9 @@ def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[Slo
     window = job.catch_up.max_age
     limit = f"window of {units.format_duration(window)}" if window else None
     limit = limit or f"grace of {units.format_duration(job.misfire_grace)}"
-    missed.reason = f"{missed.describe()} {late} late, more than its {limit}" + (f"; {cause}" if cause else "")
-    if starts:
-        missed.reason += f"; {slot_times.format_slot(starts[-1].slot)} runs instead"
-    elif not window:
+    instead = f"{slot_times.format_slot(starts[-1].slot)} runs instead" if starts else ""
+    missed.reason = units.join_clauses(f"{missed.describe()} {late} late, more than its {limit}", cause, instead)
+    if not starts and not window:
         missed.outcome = Outcome.MISFIRED
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pi_appliance.config.options import Config
+from pi_appliance.config.units import join_clauses
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.wifi.hotspot import Hotspot, Surroundings, Timing, find_password_problem
 from pi_appliance.wifi.network_manager import (
@@ -129,7 +130,7 @@ class WifiService:
                     with contextlib.suppress(ApplianceError):
                         await self._manager.delete_profile(identity)
                 way_back = await self._go_back(before, had_hotspot=had_hotspot) if identity else ""
-                self._end(ssid, AttemptState.FAILED, _explain(error, ssid, security) + way_back)
+                self._end(ssid, AttemptState.FAILED, join_clauses(_explain(error, ssid, security), way_back))
             else:
                 self._end(ssid, AttemptState.DONE, f"{ssid} is joined")
                 await self._delete_others(ssid, identity)
@@ -147,13 +148,13 @@ class WifiService:
         try:
             if had_hotspot:
                 await self.hotspot.open()
-                return "; the hot spot is open again"
+                return "the hot spot is open again"
             if before is not None:
                 await self._manager.connect(before.uuid)
-                return f"; {before.ssid} is in use again"
+                return f"{before.ssid} is in use again"
         except ApplianceError:
             name = "the hot spot" if before is None else before.ssid
-            return f"; {name} did not come back yet, and NetworkManager goes on trying"
+            return f"{name} did not come back yet, and NetworkManager goes on trying"
         return ""
 
     def _end(self, ssid: str, state: AttemptState, message: str) -> None:
@@ -196,8 +197,8 @@ def _explain(error: ApplianceError, ssid: str, security: Security) -> str:
     else:
         more = "or the machine is too far away"
     if error.is_timeout:
-        doubt = f"; perhaps the password is wrong, {more}" if security.has_password else "; move the machine nearer"
-        return f"{ssid} did not come up within {JOIN_TIMEOUT} seconds{doubt}"
+        advice = f"perhaps the password is wrong, {more}" if security.has_password else "move the machine nearer"
+        return f"{ssid} did not come up within {JOIN_TIMEOUT} seconds; {advice}"
     if is_secret and security.has_password:
         return f"{ssid} did not accept the password; it is wrong, {more}"
     if "could not be found" in text or "No network with SSID" in text:
