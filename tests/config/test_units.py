@@ -1,4 +1,4 @@
-"""Durations."""
+"""Durations and positions."""
 
 from datetime import timedelta
 
@@ -19,3 +19,8 @@ def test_a_formatted_length_is_parsed_again(seconds):
 def test_an_invalid_length_is_refused(text):
     with pytest.raises(ValueError, match="duration"):
         units.parse_duration(text)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (187.9, "3:07"), (3765, "1:02:45")])
+def test_positions_in_a_track_are_formatted(seconds, text):
+    assert units.format_position(seconds) == text

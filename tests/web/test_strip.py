@@ -108,8 +108,3 @@ def test_ages_are_formatted(before: timedelta, said: str) -> None:
 )
 def test_day_and_time_are_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
     assert pages.day_and_time(NOW + ahead, NOW, LONDON) == said
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0:00"), (187.9, "3:07"), (3765, "1:02:45")])
-def test_positions_in_a_track_are_formatted(seconds: float | None, said: str) -> None:
-    assert pages.track_time(seconds) == said
