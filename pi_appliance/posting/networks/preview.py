@@ -4,13 +4,14 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import FreePosts, Post, PostLimits, SentPost
+from pi_appliance.posting.model import Post, PostLimits, SentPost
 
 NAME = "posts.txt"
 
@@ -38,11 +39,13 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewLimits(FreePosts):
+class PreviewLimits:
     """Limits of the preview: lengths as X counts them, without a price."""
 
     max_length: int
-    plays_animations: ClassVar[bool] = True
+    lookup_price: Decimal = Decimal(0)
+    monthly_cap: Decimal | None = None
+    plays_animations: bool = True
 
     def text_length(self, text: str) -> int:
         """Return the length of `text` as X counts it."""
@@ -52,6 +55,10 @@ class PreviewLimits(FreePosts):
         """Return why `post` does not fit, or an empty string."""
         weight = self.text_length(post.text)
         return "" if weight <= self.max_length else f"{weight} of {self.max_length}"
+
+    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+        """Return 0."""
+        return Decimal(0)
 
 
 class Preview:
