@@ -34,9 +34,10 @@ def solve_sudokus(size: float) -> Search:
 
 
 def build_book(size: float) -> Search:
-    """Build the book of the three plies after a position of 12 discs, or of the first ply if `size` is small."""
-    start = position_of(connect_four.parse("333115733355", "scaling"))
-    return lambda runtime: book.build_book(runtime, start, (1, 2, 3) if size >= 1 else (1,))
+    """Build the book of four plies after each of `size` positions of 10 discs, or of the first ply if it is small."""
+    starts = [position_of(connect_four.parse(f"33311573{moves}", "scaling")) for moves in ("33", "44", "22", "66")]
+    starts, stages = starts[: max(1, round(size))], (2, 4) if size >= 1 else (1,)
+    return lambda runtime: [book.build_book(runtime, start, stages) for start in starts]
 
 
 def solve_cubes(size: float) -> Search:

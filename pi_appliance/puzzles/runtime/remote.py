@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -141,8 +141,9 @@ class _Batches:
         self, remote: RemoteExecutor, table: _Table, items: Iterable[Any], check_stop: Callable[[], None]
     ) -> None:
         self._remote, self._table, self._check_stop = remote, table, check_stop
-        self._items, self._left = iter(items), len(items) if isinstance(items, Sequence) else None
-        self._size = 1  # of the next batch
+        self._items = iter(items)
+        self._ahead: deque[Any] = deque()  # if it gets short, the end is near
+        self._size = 1  # of the next batch, but for the end
         self._ordered: deque[_Batch] = deque()  # all whose results were not taken yet
         self._pending: dict[Future[_Reply], tuple[_Batch, Executor]] = {}
         self._lacking: dict[str, int] = {}  # workers that asked for the table, and how often it may be sent to them
@@ -169,14 +170,17 @@ class _Batches:
             future.cancel()
 
     def _send_ahead(self) -> None:
-        while len(self._ordered) < _PREFETCH * self._remote.workers and (
-            items := list(islice(self._items, self._size))
-        ):
+        while len(self._ordered) < _PREFETCH * self._remote.workers and (items := self._take_items()):
             batch = _Batch(_pack(items), len(items))
             self._ordered.append(batch)
-            if self._left is not None:
-                self._left -= len(items)
             self._send(batch)
+
+    def _take_items(self) -> list[Any]:
+        """Return the next items: fewer towards the end, so that all workers end together."""
+        shares = 2 * self._remote.workers
+        self._ahead.extend(islice(self._items, max(0, shares * self._size - len(self._ahead))))
+        size = min(self._size, max(1, len(self._ahead) // shares), len(self._ahead))
+        return [self._ahead.popleft() for _ in range(size)]
 
     def _send(self, batch: _Batch) -> None:
         is_small = len(self._table.content) <= _SMALL_TABLE
@@ -239,10 +243,7 @@ class _Batches:
 
     def _plan_size(self, seconds: float) -> None:
         """Choose the size of the next batch from the `seconds` of an item."""
-        size = min(2 * self._size, int(_BATCH_SECONDS / max(seconds, 1e-6)))
-        if self._left is not None:  # towards the end, all workers should end together
-            size = min(size, self._left // (2 * self._remote.workers))
-        self._size = max(1, size)
+        self._size = max(1, min(2 * self._size, int(_BATCH_SECONDS / max(seconds, 1e-6))))
 
 
 def run_calls(call: _Call) -> _Reply:

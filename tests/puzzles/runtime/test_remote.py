@@ -177,6 +177,31 @@ def test_items_are_taken_a_few_ahead(executor: Executor) -> None:
     results.close()  # type: ignore[attr-defined]
 
 
+class Immediate(Executor):
+    """Makes each call when it is submitted, and keeps how many items each one had."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Make the call."""
+        future, reply = Future[Any](), fn(*args, **kwargs)
+        self.sizes.append(len(reply.results))
+        future.set_result(reply)
+        return future
+
+
+def test_calls_get_smaller_towards_the_end_of_items_without_a_length() -> None:
+    executor = Immediate()
+    results = SearchRuntime(executor=executor).map(remote_calls.multiplier, 2, iter(range(3_000)))
+    assert sum(1 for _ in results) == sum(executor.sizes) == 3_000
+    assert max(executor.sizes) > 20
+    left = 3_000
+    for size in executor.sizes:  # two workers are taken for granted, and each should get two more
+        assert size <= max(1, left // 4)
+        left -= size
+
+
 class Weighing(Executor):
     """Passes calls on, and adds up the bytes that go with them."""
 
