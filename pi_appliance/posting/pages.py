@@ -100,7 +100,7 @@ class PostPages:
         services = self._services
         config = services.appliance.config
         months = {each.network: each for each in forecast.month_spends(services.appliance, services.now())}
-        jobs = {name: getattr(each.options, "network", ()) for name, each in config.jobs.items()}
+        jobs = {name: getattr(each.options, "network", None) or () for name, each in config.jobs.items()}
         return [
             {
                 **each,

@@ -21,8 +21,8 @@ NETWORKS = """networks:
 """
 
 
-def settings(folder: Path, networks: str = NETWORKS) -> Path:
-    config = configuration(folder, jobs=job("hello", ""))
+def settings(folder: Path, networks: str = NETWORKS, jobs: str = "") -> Path:
+    config = configuration(folder, jobs=job("hello", "") + jobs)
     config.write_text(config.read_text("utf-8").replace("jobs:\n", f"{networks}jobs:\n"), "utf-8")
     return config
 
@@ -152,6 +152,14 @@ def test_a_removed_network_still_shows_its_cost(tmp_path: Path) -> None:
         gone = ask_posts(appliance)["months"][1]
         assert (gone["network"], gone["spent"], gone["monthly_cap"]) == ("gone", "0.2", None)
         assert "gone" in section(appliance.ask("/posts").text, "This month")
+
+
+def test_a_job_without_a_network_belongs_to_none(tmp_path: Path) -> None:
+    kind = "kind: monkey-bard, with: {text: tweets.txt"
+    jobs = f"  silent: {{{kind}}}}}\n  bard: {{{kind}, network: show}}}}\n"
+    with served(settings(tmp_path, jobs=jobs)) as appliance:
+        assert appliance.ask("/networks").status == 200
+        assert "used by bard<" in appliance.ask("/networks/show").text
 
 
 def test_the_home_page_has_one_line_of_posts(appliance: ServedAppliance) -> None:
