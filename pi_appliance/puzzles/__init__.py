@@ -175,7 +175,8 @@ class Validation:
 class Puzzle(Protocol):
     """The functions and constants of the package of a puzzle. Boards and solutions are opaque.
 
-    The functions of a board also take its drawing or name: they begin with `load_board`.
+    The functions of a board also take its drawing or name: they begin with `load_board`. Only
+    `foretell` and `as_grid`, which programs seldom call, need the result of `parse`.
 
     Optional:
     - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.

@@ -146,8 +146,8 @@ def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int)
     "rows",
     [
         "XXXX/XOXX/XXXX/XXXX",
-        pytest.param("XXXXXX/XXOXXX/XXXXXX", marks=pytest.mark.slow),
-        pytest.param("XXXXX/XXXXX/XXOXX/ XXX ", marks=pytest.mark.slow),
+        "XXXXXX/XXOXXX/XXXXXX",
+        "XXXXX/XXXXX/XXOXX/ XXX ",
     ],
 )
 def test_a_time_reversed_board_matches_a_count_with_sets(rows: str) -> None:
@@ -181,7 +181,7 @@ def test_all_kinds_of_counts_agree_on_random_boards(rows: list[str], triangular:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["arrow", pytest.param("full", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["arrow", "full"])
 def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
     """Check along random games, forward from the start and backward from the end."""
     board = known(name)
