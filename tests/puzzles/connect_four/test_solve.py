@@ -187,10 +187,12 @@ def bounds(board: Board, runtime: SearchRuntime) -> tuple[int, int]:
 
 def test_an_interrupted_search_reports_bounds_and_resumes() -> None:
     board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
-    nothing, room = (search_module.min_score(14), search_module.max_score(14)), SearchRuntime()
+    room = SearchRuntime()
+    early = bounds(connect_four.parse("527376", "mine"), Short(0, SearchRuntime()))
+    assert early == (search_module.min_score(6), search_module.max_score(6)), "nothing is known yet"
     came = [bounds(board, Short(signs, SearchRuntime())) for signs in (0, 1, 20, 60)]
     assert came == sorted(came, key=lambda each: each[0] - each[1]), "the longer, the narrower"
-    assert came[0] == nothing != came[-1]
+    assert came[0] != came[-1]
     assert came[-1] == bounds(board, Short(60, room))
     assert bounds(other, Short(0, room)) == bounds(other, Short(0, SearchRuntime())), (
         "nothing is taken from another board"
