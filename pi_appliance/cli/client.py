@@ -127,11 +127,15 @@ def find_version_conflict() -> Refused | None:
 
     Its answers may then lack what this program expects.
     """
-    status = _read_status(runtime_socket.connect(_ASKED.get())) if _ASKED.get() else None
-    if status is None or status["version"] == __version__:
+    try:
+        status = _read_status(runtime_socket.connect(_ASKED.get())) if _ASKED.get() else None
+    except (ApplianceError, OSError):
+        return None
+    version = status and status.get("version")
+    if not version or version == __version__:
         return None
     return Refused(
-        f"the running appliance is version {status['version']}, and this program {__version__}; restart it with "
+        f"the running appliance is version {version}, and this program {__version__}; restart it with "
         "`sudo systemctl restart pi-appliance`, or by Ctrl-C and `pi-appliance up`"
     )
 

@@ -6,7 +6,7 @@ of the parser are used instead of its loader, so no Python objects are created.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import time, timedelta
@@ -336,16 +336,16 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
                 f"{_format_value(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}"
             )
         try:
-            section, errors = make()(value, kind), list[Exception]()
+            section, errors, wrong_keys = make()(value, kind), list[Exception](), set[str]()
         except ClassValidationError as error:
-            errors = list(error.exceptions)
-            value = _without_wrong_keys(value, error)
+            errors, wrong_keys = list(error.exceptions), _wrong_keys(error)
+            value = {key: each for key, each in value.items() if key not in wrong_keys}
             try:
                 section = make()(value, kind)
             except ClassValidationError:  # a key without a default is missing or wrong
                 raise error from None
         issues = _issues(section, limits)
-        errors += [issue for issue in issues if not errors or (issue.path and issue.path[0] in value)]
+        errors += [each for each in issues if not errors or each.is_about(value, wrong_keys)]
         if errors:
             raise ClassValidationError(f"the values of {cls.__name__}", errors, cls)
         return section
@@ -360,6 +360,11 @@ class _Issue(Exception):
         super().__init__(wrong)
         self.path, self.wrong, self.right = path, wrong, right
 
+    def is_about(self, given: Container[str], wrong_keys: Set[str]) -> bool:
+        """Return whether it is about a `given` key and names none of `wrong_keys`, now defaults."""
+        names = re.findall(r"[\w-]+", f"{self.wrong} {self.right}")
+        return bool(self.path) and self.path[0] in given and wrong_keys.isdisjoint(names)
+
 
 def _issues(section: object, limits: Sequence[tuple[Field[Any], Limits]]) -> list[_Issue]:
     values = [(yaml_key(field), getattr(section, field.name), each) for field, each in limits]
@@ -369,12 +374,12 @@ def _issues(section: object, limits: Sequence[tuple[Field[Any], Limits]]) -> lis
     return [*(_Issue((key,), *problem) for key, problem in found if problem), *(_Issue(*issue) for issue in more)]
 
 
-def _without_wrong_keys(value: Mapping[str, Any], error: ClassValidationError) -> dict[str, Any]:
-    """Return `value` without the keys that `error` is about, so that the others are checked."""
+def _wrong_keys(error: ClassValidationError) -> set[str]:
+    """Return the keys that `error` is about."""
     with_notes, others = error.group_exceptions()
     wrong = {_key_of_name(error.cl, note.name) for _, note in with_notes}
     wrong.update(key for each in others if isinstance(each, ForbiddenExtraKeysError) for key in each.extra_fields)
-    return {key: each for key, each in value.items() if key not in wrong}
+    return wrong
 
 
 def _has_default(each: Any) -> bool:

@@ -120,6 +120,23 @@ def test_a_wrong_section_hides_no_wrong_value_in_another(tmp_path, capsys):
     ]
 
 
+def test_a_right_value_is_not_compared_with_the_default_of_a_wrong_one(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(
+        "state-dir: state\n"
+        "networks: {preview: {kind: preview}}\n"
+        "jobs:\n"
+        "  wake: {kind: music, with: {action: alarm, play: [a.ogg], volume: loud, start-volume: 60}}\n"
+        "  posts: {kind: tweet, with: {lines: a.txt, network: preview, attach: report, report-from: 5}}\n",
+        "utf-8",
+    )
+    _, _, err = checked(path, capsys)
+    assert [line.partition("appliance.yaml:")[2] for line in err.splitlines()] == [
+        "4:68: 'loud' is not a whole number",
+        '5:92: 5 is not a text; put it in "quotes"',
+    ]
+
+
 def test_a_value_of_a_wrong_type_hides_no_wrong_value_beside_it(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(
