@@ -4,7 +4,7 @@
 run: ## start the appliance from this clone
 	sh deploy/run.sh
 
-test: ## lint, types and the daily tests, about seven minutes
+test: ## lint, types and the daily tests, about five minutes
 	sh deploy/test.sh
 
 all: ## every test, the slow ones too

@@ -20,7 +20,7 @@ case ${1:-} in
     -h | --help)
         cat <<'TEXT'
 Usage: deploy/test.sh [--all] [options of pytest]
-  Checks format, lint, types and tests in an environment of its own, .venv-test, in about six minutes.
+  Checks format, lint, types and tests in an environment of its own, .venv-test, in about five minutes.
   --all also runs the tests marked `slow` and `faults`: kill campaigns, full disks, long searches,
         and tries ten times as many random examples.
   PI_APPLIANCE_BOTH=1 runs the tests of puzzles a second time, on plain Python.

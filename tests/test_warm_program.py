@@ -21,6 +21,7 @@ def outcome(words: list[str], **options: Any) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "words",
     [["version"], [], ["no-such-command"], ["jobs", "list"], ["puzzle", "show", "peg-solitaire", "--board", "-"]],

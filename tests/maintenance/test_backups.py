@@ -170,6 +170,7 @@ def test_a_restore_that_fails_at_the_start_changes_nothing_and_says_so(ready: In
         assert list(ready.state.glob(".*.tar.gz")) == []
 
 
+@pytest.mark.slow
 def test_a_stored_backup_is_restored_with_one_press(ready: Installation) -> None:
     with up(ready) as daemon:
         (made,) = ready.json("system", "backups", "create")

@@ -192,6 +192,7 @@ def test_endless_boards_do_not_starve_the_others(tmp_path: Path, endless: tuple[
         assert " ".join(order(tmp_path)) == expected
 
 
+@pytest.mark.slow
 def test_an_interrupted_listing_has_only_complete_solutions(tmp_path: Path) -> None:
     class Hasty(CutOff):
         where = "pyramid: 1,000 solutions listed"

@@ -205,7 +205,6 @@ def test_a_program_outside_the_package_runs_without_any_object_of_the_program(tm
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 def test_a_program_outside_the_package_passes_mypy_and_meets_no_any(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"

@@ -150,6 +150,7 @@ def test_a_rotated_jpeg_is_turned_upright() -> None:
         assert upright.size == (32, 64)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("kind", "side"), [("PNG", 4500), ("JPEG", 4500), ("WEBP", 3000)])
 def test_a_decompression_bomb_is_left_alone(kind: str, side: int) -> None:
     data = drawn(kind, (side, side))

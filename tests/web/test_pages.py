@@ -254,7 +254,6 @@ def test_an_html_report_is_sandboxed_in_a_frame(appliance: ServedAppliance) -> N
     assert answer.headers["x-frame-options"] == "DENY"
 
 
-@pytest.mark.slow
 def test_report_lists_stay_complete_while_a_run_replaces_reports(appliance: ServedAppliance) -> None:
     folder, done = appliance.daemon.appliance.config.reports / "hello", threading.Event()
 

@@ -83,6 +83,7 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
         thread.join()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record])
 def test_a_connection_lost_after_sending_is_uncertain(certificate, monkeypatch, broken):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))

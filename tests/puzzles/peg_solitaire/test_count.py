@@ -129,6 +129,7 @@ def test_every_level_matches_a_search_with_sets(name: str) -> None:
     assert counted(board).rows == rows
 
 
+@pytest.mark.slow
 @pytest.mark.slow_variants
 @pytest.mark.parametrize(("name", "goal"), MET)
 @pytest.mark.parametrize("small", [0, pytest.param(20, marks=pytest.mark.slow), 300])

@@ -223,6 +223,11 @@ def test_impossible_generation_is_refused() -> None:
     like = chess.parse("R", "mine")
     with pytest.raises(Refused, match="5 pieces do not fit on 2x2 squares"):
         chess.generate(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), SearchRuntime())
+
+
+@pytest.mark.slow
+def test_generation_gives_up_after_enough_tries() -> None:
+    like = chess.parse("R", "mine")
     with pytest.raises(Refused, match="no board with 4 pieces on 2x2 squares and one solution was found"):
         chess.generate(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SearchRuntime())
 
