@@ -361,7 +361,7 @@ class _Issue(Exception):
         self.path, self.wrong, self.right = path, wrong, right
 
     def is_about(self, given: Container[str], wrong_keys: Set[str]) -> bool:
-        """Return whether it is about a `given` key and names none of `wrong_keys`, now defaults."""
+        """Return whether it is about a `given` key alone. The `wrong_keys` have their defaults."""
         names = re.findall(r"[\w-]+", f"{self.wrong} {self.right}")
         return bool(self.path) and self.path[0] in given and wrong_keys.isdisjoint(names)
 

@@ -149,7 +149,7 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
                 config, values, Trigger(trigger), listener, report, or_last_good=or_last_good, become_small=become_small
             )
         except runner.UnknownRequest as error:
-            if is_child:  # replaced or cancelled while this process started, which is no problem
+            if is_child:  # the request was replaced or cancelled while this process started: there is nothing to run
                 raise SystemExit(error.exit_status) from None
             raise
     if status := exit_status(ended):

@@ -254,7 +254,7 @@ def kernel_mode(kernel: ModuleType) -> str:
 
 
 def load_board(board: Board | str, kind: type[Board], file: str = "board") -> Board:
-    """Return the board itself, or that of a drawing or of a name in BOARDS. Raises ConfigError.
+    """Return the board itself, or that of a drawing or of a name in `BOARDS`. Raises ConfigError.
 
     The package of `kind` has `parse` and `BOARDS`. Raises TypeError for anything else.
     """

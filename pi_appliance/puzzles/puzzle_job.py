@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.options import Config, Job
-from pi_appliance.config.units import Limits, Size, format_size
+from pi_appliance.config.units import Limits, Size, format_size, join_clauses
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Issues, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.context import JobContext
@@ -361,7 +361,7 @@ class PuzzleBatch:
             began = context.now.astimezone(context.local_time().tzinfo)
             took = format_elapsed(self.runtime.monotonic() - self.start_time)  # the wall clock may have been changed
             out.write(self.page.render(summary, f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"))
-        return Result(summary, self._count_results())
+        return Result(join_clauses(summary, context.cluster_note), self._count_results())
 
     def _summarize_run(self) -> str:
         if self.precomputed is not None and not self.reports and not self.stop_reason:

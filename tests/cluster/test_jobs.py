@@ -26,4 +26,6 @@ def test_a_run_without_a_certificate_works_alone(installation):
 
 def test_a_run_whose_scheduler_is_down_works_alone(installation):
     text = " ".join(report(installation, "tcp://127.0.0.1:1").split())
-    assert "the scheduler tcp://127.0.0.1:1 cannot be reached: nothing listens there; this machine worked alone" in text
+    reason = "the scheduler tcp://127.0.0.1:1 cannot be reached: nothing listens there; this machine worked alone"
+    assert reason in text
+    assert installation.last("puzzle")["summary"].endswith(f"; {reason}")

@@ -41,7 +41,7 @@ class Book:
         return ((entry >> 6, (entry & 63) - 32) for entry in self._entries)
 
     def score(self, key: int) -> int:
-        """Return the score of a position, or UNKNOWN."""
+        """Return the score of a position, or `UNKNOWN`."""
         at = bisect_left(self._entries, key << 6)
         if at < len(self._entries) and self._entries[at] >> 6 == key:
             return (self._entries[at] & 63) - 32

@@ -86,7 +86,7 @@ class Search:
     """A null-window search with a transposition table that processes can share.
 
     `table` has 2**bits numbers, initially 0. `lookup` returns the score of a position with up to `plies`
-    discs, or UNKNOWN. `on_tick` is called regularly.
+    discs, or `UNKNOWN`. `on_tick` is called regularly.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Search:
     def _look_ahead(  # noqa: C901 - calls are expensive
         self, own: int, mask: int, discs: int, goal: int, frame: int
     ) -> int:
-        """Return the bound that a position without an immediate win has without a search, or UNKNOWN.
+        """Return the bound that a position without an immediate win has without a search, or `UNKNOWN`.
 
         Forced moves are played. The position after them is written to `frame`, to be searched.
         """
@@ -253,7 +253,7 @@ class Search:
         self.order[at] = (weight << 9) | frame
 
     def _known_cut(self, first: int, last: int, goal: int) -> int:
-        """Return a bound of at least `goal` that a move has by the table or the book, or UNKNOWN.
+        """Return a bound of at least `goal` that a move has by the table or the book, or `UNKNOWN`.
 
         So no move is searched while another one is known to suffice.
         """
@@ -266,7 +266,7 @@ class Search:
         return UNKNOWN
 
     def _probe(self, frame: int, goal: int) -> int:
-        """Return the bound of the position in `frame` from the table, or from the book, or UNKNOWN."""
+        """Return the bound of the position in `frame` from the table or the book, or `UNKNOWN`."""
         at = frame << 2
         discs = (self.frames[at + 3] >> 1) & 127
         if discs > TABLE_DISCS:

@@ -130,9 +130,8 @@ def test_every_level_matches_a_search_with_sets(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow_variants
 @pytest.mark.parametrize(("name", "goal"), MET)
-@pytest.mark.parametrize("small", [0, pytest.param(20, marks=pytest.mark.slow), 300])
+@pytest.mark.parametrize("small", [0, 20, 300])
 def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int) -> None:
     board = known(name, goal)
     whole, met = counted(board), counted(board, small=small)
