@@ -93,7 +93,7 @@ _MESSAGES = {404: "there is no such page", 405: "this address does not take that
 
 
 class WebDaemon(MusicDaemon, AccessDaemon, Protocol):
-    """The daemon as the page uses it."""
+    """The parts of the daemon that the web application uses."""
 
     @property
     def listeners(self) -> server.Listeners:
@@ -226,7 +226,7 @@ class WebService:
         """The routes, once it listens."""
 
     async def start(self, daemon: WebDaemon) -> str:
-        """Listen, and return where.
+        """Start to listen, and return the address.
 
         Raises:
             Refused: the address cannot be used, or it is public with a short password.
@@ -262,7 +262,8 @@ class WebService:
     async def stop(self) -> None:
         """End every stream and stop listening.
 
-        While the listening sockets are kept for another server, slow requests are still answered.
+        While the listening sockets are kept for another server, requests that are already here are
+        still answered.
         """
         for feed in self._feeds:
             feed.close()

@@ -55,7 +55,7 @@ def run(cores: int | None, config: Path) -> None:
 
 
 def _wait_for_kernels() -> None:
-    """Wait while kernels are compiled: a worker keeps the form that it imports first."""
+    """Wait while kernels are compiled: a worker keeps using the version that it imports first."""
     from pi_appliance.puzzles import kernels
 
     if kernels.is_compiling():
@@ -77,7 +77,7 @@ async def _run_until_signal(folder: "MemberFolder", cores: int) -> None:
 
 
 def show_code(result: Any, _: object) -> str:
-    """Return the code, and what to do with it."""
+    """Return the code, and how to use it on the other machine."""
     lines = [
         f"the scheduler: {result['scheduler']}",
         "on the other machine, run:",
@@ -88,7 +88,7 @@ def show_code(result: Any, _: object) -> str:
 
 
 def show_status(result: Any, _: object) -> str:
-    """Return the scheduler, and one worker a line."""
+    """Return the scheduler, then one line per worker."""
     if not result["scheduler"]:
         return "this machine is in no cluster; pi-appliance cluster start makes one"
     where = f"the scheduler: {result['scheduler']}" + (", on this machine" if result["is_first"] else "")

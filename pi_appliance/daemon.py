@@ -74,7 +74,10 @@ class Service(Protocol):
     """A part that other programs connect to: the page, the MPD proxy, discovery."""
 
     async def start(self, daemon: "Daemon") -> str:
-        """Start and return the address, or "" if it is not configured. Raises ApplianceError."""
+        """Start the service, and return its address, or "" if it is not configured.
+
+        Raises ApplianceError.
+        """
 
     async def stop(self) -> None:
         """Stop listening and disconnect every client."""
@@ -196,7 +199,10 @@ class Daemon:
         return [each.text for each in find_problems(self, Sensors())]
 
     def request_reload(self) -> None:
-        """Read the configuration again. Raises ConfigError with every problem, changing nothing."""
+        """Let the daemon read the configuration again.
+
+        A wrong one changes nothing: raises ConfigError.
+        """
         try:
             self.appliance.reload()
         except ConfigError as error:
@@ -212,7 +218,7 @@ class Daemon:
         return None if error is None else config_file.describe_error(self.appliance.config, error)
 
     def _report_configuration(self, error: ConfigError | None) -> None:
-        """Copy the configuration if the file is good; otherwise report its `error`."""
+        """Save a copy of the configuration if the file is valid; otherwise report its `error`."""
         self._config_error, config = error, self.appliance.config
         try:
             if error is None:
@@ -238,7 +244,7 @@ class Daemon:
         return clock.now().astimezone(self.appliance.config.time_zone).date()
 
     def request_restart(self) -> None:
-        """Stop like on SIGTERM, and start again when all has stopped."""
+        """Stop as after SIGTERM, and start again when everything has stopped."""
         self.restarts = True
         self.say("restarting on request")
         self._stop.set()
@@ -274,7 +280,10 @@ class Daemon:
         self._print_setup()
 
     def _print_setup(self) -> None:
-        """Print how to set up the appliance, if it is new. The code is not kept in the log."""
+        """Print how to set up a new appliance.
+
+        The code is printed, but never written to the log.
+        """
         if code := self.authenticator.setup_code:
             config = self.appliance.config
             with contextlib.suppress(ApplianceError):  # describe() then says why
@@ -422,21 +431,21 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 
 class ActiveRunJson(TypedDict):
-    """A run that has not ended."""
+    """An active run."""
 
     job: str
     run: int
 
 
 class NextJobJson(TypedDict):
-    """The next job of the scheduler."""
+    """The job that the scheduler starts next, and when."""
 
     job: str
     at: Instant
 
 
 class ConfigErrorJson(TypedDict):
-    """Why another configuration than that of the file is in use."""
+    """The problems of the file, because of which an earlier configuration is in use."""
 
     problems: Sequence[Problem]
     in_use_since: Instant | None
@@ -460,13 +469,13 @@ class StatusJson(TypedDict):
 
 
 class ReloadJson(TypedDict):
-    """A configuration that was read again."""
+    """The file whose configuration was read again."""
 
     reloaded: str
 
 
 class MessageJson(TypedDict):
-    """A message of the daemon."""
+    """A line of the daemon's log."""
 
     at: Instant
     message: str

@@ -64,7 +64,7 @@ OPERATIONS: Sequence[Operation] = (
 
 
 def show_status(result: Any, _: Values) -> str:
-    """Return the state of the daemon, one fact a line."""
+    """Return the state of the daemon, with one fact per line."""
     from pi_appliance.cli.client import format_local_time  # noqa: PLC0415 - the daemon needs no click
 
     upcoming, running, started = result["next"], result["running"], format_local_time(result["started_at"])
@@ -89,10 +89,10 @@ def show_status(result: Any, _: Values) -> str:
 
 
 def show_reloaded(result: Any, _: Values) -> str:
-    """Return that the file was read again."""
+    """Return a line that names the file."""
     return f"{result['reloaded']} is read again"
 
 
 def show_logs(result: Any, _: Values) -> str:
-    """Return one message a line."""
+    """Return the log, with one message per line."""
     return "\n".join(f"{entry['at']} {entry['message']}" for entry in result) or "no messages yet"

@@ -1,7 +1,7 @@
 """Announce the page and the MPD proxy by mDNS, if other machines can reach them.
 
-It waits until the machine has an address and announces again when the addresses change. It does
-nothing if the optional library zeroconf is not installed.
+The service waits until the machine has an address, and announces again when the addresses change.
+It does nothing if the optional library zeroconf is not installed.
 """
 
 import asyncio
@@ -67,10 +67,11 @@ class Announcer:
             await zeroconf.async_close()
 
     async def _listen(self, kinds: list[str]) -> None:
-        """Fill the cache of zeroconf with the names that others use.
+        """Fill the cache of zeroconf with the names that other machines use.
 
-        Probing alone is not enough: the answer goes to port 5353 of this machine, and if avahi
-        listens there too, the kernel delivers it to one of the two. Both receive multicast answers.
+        Probing alone is not enough. Its answers go to port 5353 of this machine, and if avahi
+        listens there too, the kernel delivers each answer to one of the two. Both receive multicast
+        answers.
         """
         from zeroconf import DNSQuestionType  # noqa: PLC0415
         from zeroconf.asyncio import AsyncServiceBrowser  # noqa: PLC0415

@@ -49,7 +49,7 @@ Issues = list[tuple[tuple[str | int, ...], str, str]]
 
 
 class ConfigError(ApplianceError):
-    """Files with problems; `problems` has all of them, in the order of the file."""
+    """The problems of one or more files: `problems` has all of them, in the order of the file."""
 
     exit_status = 2
 
@@ -77,7 +77,7 @@ class InvalidOption(ConfigError):
 
 
 class UnknownName(ApplianceError):
-    """An unknown name. The message has the closest known name, or `hint` instead."""
+    """An unknown name. The message has the closest known name, or `right` instead."""
 
     exit_status = 2
 
@@ -87,7 +87,10 @@ class UnknownName(ApplianceError):
 
 
 class Unavailable(ApplianceError):
-    """Not reached, so certainly not done. `retry_after`: seconds, if the other side named them."""
+    """Not reached, so certainly not done.
+
+    `retry_after` is the number of seconds to wait, if the other side gave one.
+    """
 
     exit_status = 75
 
@@ -109,7 +112,10 @@ class Duplicate(Refused):
 
 
 class AccountBlocked(Refused):
-    """Rejected because of the account, its keys or its credit: another text is rejected as well."""
+    """Rejected because of the account, its keys or its credit.
+
+    Any other text would be rejected, too.
+    """
 
 
 class DeadlineExceeded(ApplianceError):

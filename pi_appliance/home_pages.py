@@ -67,7 +67,7 @@ class HomePages:
         self._sensors = machine.Sensors()
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             RoleRoute("/", self.music, Role.LISTEN),
             Route("/jobs", self.jobs),
@@ -166,7 +166,7 @@ def _max_volume(daemon: MusicDaemon, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """The owner's to-do list: problems, active alarms, the newest failed runs, how many more."""
+    """The box at the top of the page with the things that the owner should look at."""
 
     config_error: WrongFile | None
     setup_interrupted: bool
@@ -234,7 +234,7 @@ class SchedulerJson(TypedDict):
 
 
 class StateJson(MusicJson):
-    """What the page updates live. Guests see the player alone."""
+    """The values that the page updates live. Guests get those of the player only."""
 
     max_volume: int
     scheduler: NotRequired[SchedulerJson]
@@ -242,7 +242,7 @@ class StateJson(MusicJson):
 
 
 def state_values(daemon: MusicDaemon, now: datetime) -> StateJson:
-    """Return what the page updates live, as far as the sender of the request may see it."""
+    """Return the values that the page updates live and that the sender of the request may see."""
     visitor = VISITOR.get()
     music = visible_music(daemon.hub)
     values: StateJson = {**music, "max_volume": _max_volume(daemon, now)}  # type: ignore[typeddict-item] # no others
@@ -256,7 +256,7 @@ def state_values(daemon: MusicDaemon, now: datetime) -> StateJson:
 
 
 def _alarm_values(job: JobJson) -> dict[str, Any]:
-    """Return what the page needs to draw alarms again."""
+    """Return the values that the page needs to draw alarms again."""
     last = _part_of(job["last"], "id", "outcome", "status_text")
     return {**(_part_of(job, "job", "kind", "paused", "running", "waiting") or {}), "failing": False, "last": last}
 
@@ -274,17 +274,20 @@ def _scheduler_values(scheduler: SchedulerState) -> SchedulerJson:
 
 @dataclass(frozen=True, slots=True)
 class _ShownJobs:
-    """The jobs that a page shows live. Fifty whole ones are 30 kB, for each change and each phone.
+    """Selects the jobs whose changes a page shows live.
 
-    `page` is "none", "music" (alarms and what fails), "jobs" (these, and the names of all), "posts"
-    (the newest runs), or "" for everything. The jobs called `names` are always among them.
+    Fifty complete jobs would be 30 kB per change.
+
+    `page` says which: "none"; "music" for alarms and failing jobs; "jobs" for the same, and the
+    names of all others; "posts" for the newest run of each job; "" for everything. The jobs in
+    `names` are always selected.
     """
 
     page: str
     names: frozenset[str]
 
     def select(self, jobs: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Return the values that the page needs."""
+        """Return the values of `jobs` that the page needs."""
         if not self.page:
             return jobs
         if self.page == "posts":
@@ -297,7 +300,7 @@ class _ShownJobs:
 
 
 def _live_values(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the scripts read of a job."""
+    """Return the values of a job that the scripts of the page use."""
     last = _part_of(job["last"], "id", "outcome", "progress", "status_text")
     brief = {name: job[name] for name in ("job", "kind", "paused", "running", "waiting", "failing")}
     return {**brief, "last": last, "next": _part_of(job.get("next"), "slot")}
@@ -309,7 +312,7 @@ def _part_of(values: Mapping[str, Any] | None, *names: str) -> dict[str, Any] | 
 
 @dataclass(slots=True)
 class _State:
-    """The newest state for a role, its version, when it was read, and its events for each page."""
+    """The newest state for a role: its version, when it was read, and its events for each page."""
 
     values: StateJson
     version: int
@@ -368,11 +371,14 @@ class StateFeed:
                 self._stop_watching()
 
     def initial_events(self) -> bytes:
-        """Return nothing: the state comes at once."""
+        """Return no events, because the state follows at once."""
         return b""
 
     def next_events(self, position: int | None, jobs: _ShownJobs) -> tuple[bytes, int | None]:
-        """Return the state, read once for all streams, or nothing. Raises ApplianceError."""
+        """Return the state as an event, or no bytes if `position` is current.
+
+        Raises ApplianceError.
+        """
         if position == self._version:
             return b"", position
         time, role = asyncio.get_running_loop().time(), VISITOR.get().role

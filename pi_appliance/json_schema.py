@@ -24,7 +24,7 @@ Schema = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Keyword:
-    """A keyword of JSON Schema for `Annotated`."""
+    """A keyword of JSON Schema that an `Annotated` type hint can contain."""
 
     name: str
     value: Any
@@ -49,7 +49,7 @@ def result_hint(function: Callable[..., Any]) -> Any:
 
 
 class SchemaCollection:
-    """Derives schemas from type hints, and collects those of objects in `named`, by their names."""
+    """Derives schemas from type hints. `named` collects the schemas of objects by their names."""
 
     def __init__(self) -> None:
         self.named: dict[str, Schema] = {}

@@ -73,7 +73,7 @@ class Argument:
     complete: str = ""
 
     def value_of(self, values: Mapping[str, object]) -> Any:
-        """Return the value in `values`, or the default. Raises InvalidOption."""
+        """Return the argument's value in `values`, or its default. Raises InvalidOption."""
         if self.name not in values:
             if self.required:
                 raise InvalidOption(f"{self.name!r} must be {self.expected}, and it is missing")
@@ -147,7 +147,7 @@ def document(name: str, help: str, max_length: int, **more: Any) -> Argument:  #
 
 
 def matching(name: str, help: str, pattern: str, expected: str, **more: Any) -> Argument:  # noqa: A002
-    """Return an argument that takes a text that matches `pattern` as a whole."""
+    """Return an argument that takes a text that `pattern` matches completely."""
 
     def parse(value: object) -> str:
         if not isinstance(value, str) or re.fullmatch(pattern, value, re.ASCII) is None:
@@ -210,7 +210,10 @@ def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Argumen
 
 
 def array(item: Argument, max_items: int) -> Argument:
-    """Return an argument that takes 1 to `max_items` values of `item`; forms send one text."""
+    """Return an argument that takes a list of 1 to `max_items` values of `item`.
+
+    A form sends one text.
+    """
 
     def parse(value: object) -> list[Any]:
         if isinstance(value, str):
@@ -252,7 +255,7 @@ class Group:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The rule as a JSON Schema of an object."""
+        """The rule as a JSON Schema for the object of all arguments."""
         alone = [{"required": [name]} for name in self.names]
         if not self.exclusive:
             return {"anyOf": alone}
@@ -328,7 +331,7 @@ class Operation:
 
     @property
     def query(self) -> list[Argument]:
-        """The arguments that come in the query: those of a GET that are not in the path."""
+        """The arguments in the query of a GET or DELETE: all that are not in the path."""
         return self._outside_of_path() if self.method in ("GET", "DELETE") else []
 
     @property
@@ -357,12 +360,12 @@ class Operation:
         return text[:1].upper() + text[1:]
 
     def load_handler(self) -> Callable[..., Any]:
-        """Import the handler."""
+        """Return the handler, which is imported if `handler` is its name."""
         return load_function(self.handler) if isinstance(self.handler, str) else self.handler
 
 
 def to_json(value: Any) -> Any:
-    """Return `value` with the object of its fields in place of each data class in it."""
+    """Return `value` in which each data class is replaced by a dictionary of its fields."""
     if value is None or isinstance(value, (str, int, float)):  # first, because a long list has mostly these
         return value
     if isinstance(value, dict):

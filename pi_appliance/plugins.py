@@ -28,7 +28,11 @@ _PACKAGE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class _PluginFamily:
-    """`label` names a member in an error; `patterns` are file patterns below the package."""
+    """A kind of plug-in.
+
+    `label` is the name of one plug-in in error messages; `patterns` are file patterns below the
+    package.
+    """
 
     label: str
     patterns: tuple[str, ...]

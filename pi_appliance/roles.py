@@ -1,15 +1,15 @@
 """Roles: what a person or a device may do.
 
-Each operation names the least role that may call it (`role=` in `<feature>/operations.py`), some of
-its arguments the least role that may give them, and a page its own (`RoleRoute`).
-`web/security.py` finds the role of the sender of a request, and refuses what needs more.
+Each operation has the least role that may call it (`role=` in `<feature>/operations.py`). Some
+arguments have a higher one of their own, and so has each page (`RoleRoute`). `web/security.py`
+finds the role of the sender of a request, and refuses requests that need a higher one.
 """
 
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a person may do. Each role may also do everything of those before it."""
+    """The role of a person. Each role may do everything that the roles before it may do."""
 
     LISTEN = "listen"  # see what plays
     GUEST = "guest"  # see the music, add to the queue
@@ -31,7 +31,10 @@ ROLE_TEXTS = {
 
 
 def describe_refusal(role: Role | None, needed: Role) -> str:
-    """Return why a sender with `role`, None before the sign-in, may not do what needs `needed`."""
+    """Return why a sender with `role` may not do something that needs `needed`.
+
+    `role` is None before the sign-in.
+    """
     if role is None:
         return "sign in first"
     remedy = "only the owner may do that" if needed is Role.OWNER else f"ask the owner to invite it as {needed}"

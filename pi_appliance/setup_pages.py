@@ -1,7 +1,7 @@
 """The pages of the set-up: password, name, time zone and music, in this order.
 
 Each step is saved at once. Before there is a password, only the one-time code opens the first step.
-After it, the pages are those of the owner, who may come back to them.
+After it, only the owner can open these pages, also later.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class SetupPages:
         self._setting_password = asyncio.Lock()
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route(SETUP, self.start),
             Route(f"{SETUP}/password", self.set_password, methods=["POST"]),
@@ -109,11 +109,11 @@ class SetupPages:
         return self._pages.page("setup/code.html", error.status_code, dict(error.headers or {}), error=error.detail)
 
     async def show_name(self, _: Request) -> Response:
-        """Return the form for the name."""
+        """Show the form for the name of the appliance."""
         return self._name_page(self._services.appliance.config.name or network.host_name())
 
     async def set_name(self, request: Request) -> Response:
-        """Save the name."""
+        """Save the name of the appliance."""
         name = (await form(request)).get("name", "").strip()
         try:
             if name != (self._services.appliance.config.name or network.host_name()):
@@ -126,11 +126,14 @@ class SetupPages:
         return self._pages.page("setup/name.html", 422 if error else 200, value=value, error=error)
 
     async def show_zone(self, _: Request) -> Response:
-        """Return the form for the time zone."""
+        """Show the form for the time zone."""
         return self._zone_page(self._services.appliance.config.time_zone.key)
 
     async def set_zone(self, request: Request) -> Response:
-        """Save the time zone, also if it is that of the machine: the machine's may change."""
+        """Save the time zone, even if the machine has the same one.
+
+        The machine's may change later.
+        """
         zone = (await form(request)).get("zone", "").strip()
         try:
             await self._change(lambda data: _with(data, "time-zone", zone))
@@ -139,7 +142,7 @@ class SetupPages:
         return self._go_on(_MUSIC)
 
     def _go_on(self, step: str) -> Response:
-        """Lead to the next step, and remember it for an owner who comes back later."""
+        """Redirect to the next step, and remember it for an owner who continues later."""
         self._setup_file.note_step(step)
         return RedirectResponse(step, 303)
 
@@ -160,7 +163,7 @@ class SetupPages:
         return self._music_page(_volume(request.query_params.get("played", "")))
 
     async def _wait_for_player(self) -> None:
-        """Wait briefly until the player is connected: the step before may have restarted it."""
+        """Wait briefly for the player, because the previous step may have restarted it."""
         hub = self._services.daemon.hub
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PLAYER_TIMEOUT if self._services.appliance.config.player else 0):
@@ -169,7 +172,7 @@ class SetupPages:
                         break
 
     async def set_music(self, request: Request) -> Response:
-        """Add or remove the player."""
+        """Add the player to the configuration, or remove it."""
         wanted = (await form(request)).get("music") == "yes"
         has_player = self._services.appliance.config.player is not None
         try:
@@ -212,7 +215,7 @@ class SetupPages:
         )
 
     async def show_done(self, _: Request) -> Response:
-        """Return the last page."""
+        """Show the last page of the set-up."""
         return self._pages.page("setup/done.html", hotspot_is_open=self._services.daemon.wifi.hotspot.is_open)
 
     async def finish(self, _: Request) -> Response:
@@ -232,7 +235,7 @@ def _volume(text: str) -> int | None:
 
 
 def _sentence(error: ApplianceError) -> str:
-    """Return `error` without the place in the file, which the owner does not see here."""
+    """Return `error` without its place in the file, because the owner does not see the file."""
     if isinstance(error, ConfigError) and error.problems:
         first = error.problems[0]
         return f"{first.message}; {first.hint}" if first.hint else first.message

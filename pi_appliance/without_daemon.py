@@ -70,7 +70,7 @@ class _ConfigOnly:
 
 
 class _LocalDaemon:
-    """Stands for the daemon for the duration of one operation."""
+    """Takes the place of the daemon during one operation."""
 
     def __init__(self, appliance: Appliance) -> None:
         self.appliance = appliance
@@ -85,17 +85,17 @@ class _LocalDaemon:
 
     @property
     def runs(self) -> ChildRuns:
-        """Starts runs."""
+        """Starts runs of jobs."""
         return ChildRuns(self.appliance.config.path)
 
     @property
     def scheduler(self) -> NoReturn:
-        """Only a daemon has one."""
+        """Raise Unavailable: only a daemon has a scheduler."""
         raise Unavailable("the appliance is not running, so there is no scheduler to ask")
 
     @property
     def power(self) -> NoReturn:
-        """Only a daemon restarts the machine."""
+        """Raise Unavailable: only a daemon can restart the machine."""
         raise Unavailable("the appliance is not running")
 
     def request_restart(self) -> None:
@@ -109,7 +109,10 @@ class _LocalDaemon:
                 self.appliance = self.appliance.reload()
 
     def wake(self) -> bool:
-        """Wake a daemon of the same state, if one runs that listens nowhere else."""
+        """Wake a daemon that uses the same state but cannot be reached otherwise.
+
+        Return whether one runs.
+        """
         return files.wake_daemon(self.appliance.config.state_dir / files.WAKEUP_FILE)
 
     def start_request(self, request: RunRequest) -> None:
@@ -153,7 +156,7 @@ class _LocalHub:
         self.error, self.uses_fallback = reason, True
 
     def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Nothing is watched for the duration of one operation."""
+        """Raise Unavailable: changes cannot be watched during one operation."""
         raise Unavailable("the appliance is not running, so nothing can be watched")
 
     async def close(self) -> None:

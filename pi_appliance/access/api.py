@@ -92,7 +92,7 @@ async def revoke_device(services: AccessServices, values: Values) -> list[Device
 
 
 async def revoke_other_devices(services: AccessServices, _: Values) -> list[DeviceJson]:
-    """Sign out all devices but the one that asks, and cancel the invitations."""
+    """Sign out all devices except the one that sent this request, and cancel all invitations."""
     authenticator = services.daemon.authenticator
     authenticator.invitations.cancel_all()
     authenticator.devices.remove(*(each for each in authenticator.devices.all() if each.id != VISITOR.get().device))
@@ -100,7 +100,7 @@ async def revoke_other_devices(services: AccessServices, _: Values) -> list[Devi
 
 
 class InvitationJson(TypedDict):
-    """An invitation."""
+    """A new invitation, with the addresses that the invited person opens."""
 
     id: str
     name: str
@@ -110,7 +110,7 @@ class InvitationJson(TypedDict):
 
 
 async def invite_device(services: AccessServices, values: Values) -> InvitationJson:
-    """Create an invitation."""
+    """Create an invitation. Raises Refused without a password: then everyone is the owner."""
     authenticator = services.daemon.authenticator
     if not authenticator.has_password:
         raise Refused("without a password everyone who reaches the page is its owner; set one first")
@@ -155,8 +155,8 @@ def end_of(services: Services, invitation: Invitation) -> datetime:
 def page_addresses(web: Web) -> list[str]:
     """Return the addresses of the page for other devices, the most reliable first.
 
-    A page that listens on this machine only may be behind a proxy: then it is the address that the
-    sender of the request uses.
+    A page that listens on this machine only may be behind a proxy. Then the result is the address
+    that the sender of the request uses.
 
     Raises:
         ApplianceError: There is none.

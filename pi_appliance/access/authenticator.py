@@ -32,7 +32,7 @@ class _Failures:
 
 
 class Authenticator:
-    """Knows who sends a request. Without a password, everyone is the owner.
+    """Finds out who sends a request. Without a password, everyone is the owner.
 
     Args:
         devices: The signed-in devices.
@@ -50,7 +50,7 @@ class Authenticator:
         self._failures: dict[str, _Failures] = {}
 
     def use_password(self, password: str, *, keep: str = "") -> None:
-        """Accept `password` from now on. A new one signs out every device but `keep`."""
+        """Accept `password` from now on. A changed password signs out every device but `keep`."""
         if not self.accepts(password):
             self.invitations.cancel_all()
         self.has_password, self._password = bool(password), self._digest(password)
@@ -104,14 +104,14 @@ class Authenticator:
         raise HTTPException(401, "that is not the password; it is WEB_PASSWORD in secrets.env on the machine")
 
     def check_code(self, code: str, address: str) -> None:
-        """Raise HTTPException if `code` is not that of the set-up, or after recent failures."""
+        """Raise HTTPException for a wrong set-up `code` (401) or after recent failures (429)."""
         self.require_patience(address)
         if not same_code(code, self.setup_code):
             self.note_failure(address)
             raise HTTPException(401, "that is not the code; on the machine, `pi-appliance qr` shows it")
 
     def require_patience(self, address: str) -> None:
-        """Raise HTTPException 429 while `address` must wait after failures."""
+        """Raise HTTPException 429 while `address` has to wait after wrong passwords or codes."""
         wait = self._failures.get(address, _Failures()).blocked_until - self._monotonic()
         if wait > 0:
             seconds = math.ceil(wait)
@@ -136,11 +136,11 @@ class Authenticator:
 
 
 class AccessDaemon(RunningDaemon, Protocol):
-    """The daemon with its authenticator."""
+    """The daemon, with the authenticator that the page needs."""
 
     @property
     def authenticator(self) -> Authenticator:
-        """Knows who sends a request."""
+        """The object that finds out who sends a request."""
 
 
 def cookie(token: str) -> str:

@@ -66,7 +66,7 @@ class Devices:
         return sorted(self._devices.values(), key=lambda each: each.signed_in_at, reverse=True)
 
     def bind_password(self, password: str, *, keep: str = "") -> None:
-        """Set the password. Another one than before signs out all devices but `keep`."""
+        """Set the password. If it differs from the one before, sign out all devices but `keep`."""
         before, self._password = self._password, password
         if not self._devices:
             self._mark = b""
@@ -104,7 +104,10 @@ class Devices:
         return True
 
     def remove(self, *devices: Device) -> None:
-        """Sign out `devices` at once. Raises Unavailable if a restart would sign them in again."""
+        """Sign out `devices` at once.
+
+        Raises Unavailable if the file cannot be written: a restart would undo it.
+        """
         self._end(devices)
         self._save()
 
@@ -226,7 +229,7 @@ class Invitations:
         return self._open.get(_hash(code))
 
     def cancel(self, invitation: Invitation) -> None:
-        """End `invitation`, because it was used or is not wanted any more."""
+        """End `invitation`, because it was used or is not needed any more."""
         self._open.pop(_hash(invitation.code), None)
 
     def cancel_all(self) -> None:

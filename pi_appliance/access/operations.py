@@ -74,7 +74,7 @@ OPERATIONS: Sequence[Operation] = (
 
 
 def show_devices(result: Any, _: Values) -> str:
-    """Return one device or invitation a line."""
+    """Return a text with one line per device or invitation."""
     rows = [
         f"{each['id']}  {each['role']:<8} {each['name']}, "
         + (

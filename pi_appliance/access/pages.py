@@ -53,7 +53,7 @@ class AccessPages:
         self._authenticator = services.daemon.authenticator
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/sign-in", self.show_sign_in),
             Route("/sign-in", self.sign_in, methods=["POST"]),

@@ -45,7 +45,7 @@ class SetupFile:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file in the state folder."""
         return self.state_dir / FILE
 
     def code(self) -> str:
@@ -53,7 +53,7 @@ class SetupFile:
         return str(self._read().get("code", ""))
 
     def is_interrupted(self) -> bool:
-        """Return whether the owner has set a password, and has not come to the last page yet."""
+        """Return whether a password is set, but the last page of the set-up was not opened yet."""
         try:
             return self._read().get("code") == ""
         except OSError:
@@ -86,7 +86,7 @@ class SetupFile:
         self._write({"code": ""})
 
     def next_step(self) -> str:
-        """Return the path of the step that follows those done; "" if none is known."""
+        """Return the path of the page that follows the finished steps; "" if it is not known."""
         try:
             return str(self._read().get("next", ""))
         except OSError:
@@ -102,7 +102,7 @@ class SetupFile:
             log.warning("the step of the set-up cannot be stored: error=%s", error)
 
     def finish(self) -> None:
-        """End the set-up."""
+        """End the set-up: delete the file."""
         self.path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, Any]:

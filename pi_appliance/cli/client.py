@@ -50,7 +50,7 @@ def connect(config: str | None = None) -> socket.socket | None:
 
 
 def call_daemon(connection: socket.socket, operation: Operation, values: Mapping[str, object]) -> object:
-    """Call `operation` of the daemon at the other end of `connection`, and return its result.
+    """Call `operation` of the daemon that `connection` leads to, and return its result.
 
     Raises:
         ApplianceError: The daemon refused, or the connection broke. The type determines the exit
@@ -123,9 +123,9 @@ def _read_status(connection: socket.socket | None) -> Mapping[str, object] | Non
 
 
 def find_version_conflict() -> Refused | None:
-    """Return an error if the daemon that this command asked last is of another version.
+    """Return an error if the daemon that this command asked last has another version.
 
-    Its answers may then lack what this program expects.
+    Its answers may then lack fields that this program expects.
     """
     try:
         status = _read_status(runtime_socket.connect(_ASKED.get())) if _ASKED.get() else None
@@ -141,11 +141,11 @@ def find_version_conflict() -> Refused | None:
 
 
 def select_config(path: str | None) -> str | None:
-    """Return the configuration for a command, or None if it was not named and no daemon runs.
+    """Return the configuration for a command, or None if no name was given and no daemon runs.
 
-    It is `path`, else $PI_APPLIANCE_CONFIG, else that of a running daemon: the one that reads the
-    file of this folder, or the one that was started first. If this is not the file of this folder,
-    stderr names it.
+    The result is `path`, else $PI_APPLIANCE_CONFIG, else the file that a running daemon reads. A
+    daemon that reads the file of this folder is preferred, else it is the one that was started
+    first. If the result is not the file of this folder, stderr names it.
 
     Raises:
         Refused: A daemon runs, and this user is not in its group.
@@ -165,7 +165,10 @@ def select_config(path: str | None) -> str | None:
 
 
 def find_addressed_config(path: Path | None) -> Path:
-    """Return the file of `select_config`, else of `find_config`. Raises ConfigNotFound."""
+    """Return the file of `select_config`, or else the file of `find_config`.
+
+    Raises ConfigNotFound.
+    """
     try:
         selected = select_config(str(path) if path else None)
     except Refused:
@@ -186,7 +189,10 @@ class Number(click.IntRange):
 
 
 def config_option(command: Command) -> Command:
-    """Add the parameter `config` to `command`: the configuration file that it addresses."""
+    """Add the parameter `config` to `command`.
+
+    The configuration of the daemon that it addresses.
+    """
 
     def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
         return find_addressed_config(value)
@@ -207,7 +213,7 @@ def optional_config_option(command: Command) -> Command:
 
 
 def local_config_option(command: Command) -> Command:
-    """Add the parameter `config` to a `command` that does not ask a running daemon for it."""
+    """Add the parameter `config` to a `command` that reads the file itself, without a daemon."""
 
     def find_path(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
         return find_config(value, os.environ)
@@ -270,7 +276,7 @@ _TIME_ZONE = ContextVar[str]("_TIME_ZONE", default="")
 
 
 def use_time_zone(name: str = "") -> None:
-    """Show times in the time zone `name`, by default in that of this terminal."""
+    """Show times in the time zone `name`, by default in the time zone of this terminal."""
     _TIME_ZONE.set(name)
 
 
@@ -318,7 +324,7 @@ class ProgressLine:
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
     def clear(self) -> None:
-        """Clear the line."""
+        """Remove the progress bar."""
         if self._is_shown:
             click.echo("\r\x1b[K", err=True, nl=False)
             self._is_shown = False
@@ -328,7 +334,7 @@ class ProgressLine:
 
 
 def read_secret(prompt: str) -> str:
-    """Return a line of standard input, which is not shown while it is typed. Raises EOFError."""
+    """Return a line of standard input that is hidden while it is typed. Raises EOFError."""
     import getpass  # noqa: PLC0415 - few commands ask
 
     return getpass.getpass(prompt) if sys.stdin.isatty() else read_line(prompt)

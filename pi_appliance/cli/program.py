@@ -60,7 +60,7 @@ _PAGE = 2000  # items of a long list that are requested at a time
 
 
 class SuggestingGroup(click.Group):
-    """A group that suggests a command for an unknown word."""
+    """A command group that answers an unknown command with the most similar known one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -85,7 +85,7 @@ class Commands(SuggestingGroup):
         return load_command(cmd_name, *COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by their lines above, because importing all modules is slow."""
+        """List the commands with their lines in `COMMANDS`: importing all modules is slow."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted((name, summary) for name, (_, summary) in COMMANDS.items()))
 
@@ -178,7 +178,7 @@ def load_command(name: str, module: str, summary: str) -> click.Command:
 
 
 class UsageProblem(click.ClickException):
-    """Wrong use of a command, reported in one line without the usage."""
+    """Wrong use of a command, reported in one line without click's usage text."""
 
     exit_code = 2
 
@@ -194,14 +194,14 @@ class UsageProblem(click.ClickException):
 
 
 class _OperationCommands(SuggestingGroup):
-    """Commands that are operations, and those of a click group, imported only when needed."""
+    """A group of operations and commands of a click group, each imported only when needed."""
 
     def operation_commands(self) -> Mapping[str, click.Command]:
         """Return the commands that are operations."""
         return self.commands
 
     def load_others(self) -> click.Group | None:
-        """Import the click group with the further commands."""
+        """Import the click group that has the commands beyond the operations."""
         return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -255,7 +255,7 @@ class OperationGroup(_OperationCommands):
         self._add_operation(group.commands, words[1:], operation)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Report wrong use in one line."""
+        """Report a wrong use of the command in one line."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:

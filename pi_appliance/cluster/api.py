@@ -28,7 +28,7 @@ _RUN_HINT = "pi-appliance cluster run"
 
 
 class ClusterCodeJson(TypedDict):
-    """A code with which another machine joins."""
+    """A code that another machine needs to join the cluster."""
 
     scheduler: Annotated[str, "its address"]
     code: str
@@ -139,7 +139,7 @@ class JoinEndpoint:
         self._services = services
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [Route(CLUSTER_JOIN, self.answer, methods=["POST"])]
 
     async def answer(self, request: Request) -> Response:

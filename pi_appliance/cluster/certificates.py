@@ -1,6 +1,6 @@
 """The certificates of a cluster: a private authority, and one certificate for each member.
 
-Dask compares no names: each side accepts a certificate of this authority, and no other.
+Dask does not compare host names: each side accepts any certificate of this authority, and no other.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -32,7 +32,10 @@ def create_code(folder: MemberFolder, now: datetime) -> tuple[str, datetime]:
 
 
 def parse_code(text: str) -> bytes:
-    """Return the secret in a code as somebody typed it. Raises InvalidOption."""
+    """Return the secret in a code as a person typed it.
+
+    Raises InvalidOption if it is not a code.
+    """
     letters = "".join(text.split()).replace("-", "").upper()
     try:
         secret = b32decode(letters)
@@ -55,7 +58,7 @@ def load_secret(folder: MemberFolder, now: datetime) -> bytes | None:
 
 
 def use_code(folder: MemberFolder) -> bool:
-    """Make the code invalid; return False if another request was first."""
+    """Make the code invalid; return False if another request has used it already."""
     try:
         folder.join_code.unlink()
     except FileNotFoundError:
@@ -74,7 +77,7 @@ def prove_answer(secret: bytes, request_proof: str, message: str) -> str:
 
 
 def open_message(envelope: Mapping[str, object], expected_proof: str) -> dict[str, Any] | None:
-    """Return the content of a message, or None if its proof is wrong."""
+    """Return the content of a message, or None if its proof does not match."""
     message, proof = envelope.get("message"), envelope.get("proof")
     if not isinstance(message, str) or not isinstance(proof, str):
         return None

@@ -1,7 +1,7 @@
-"""The process of a member: one worker for each core, and on the first machine the scheduler.
+"""The process of a member: one worker for each core, and on the first machine also the scheduler.
 
-They are Dask's own, in one process with one child for each core. All connections need a certificate
-of the cluster.
+Scheduler and workers are classes of Dask. One process runs them, with one child for each core. All
+connections need a certificate of the cluster.
 """
 
 import asyncio
@@ -136,7 +136,7 @@ async def _wait(stop: asyncio.Event, seconds: float) -> None:
 
 
 def run_at_low_priority() -> None:
-    """Let everything else on this machine come first; the workers inherit it."""
+    """Give all other processes of this machine precedence; the workers inherit the low priority."""
     os.nice(19)
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -1,4 +1,4 @@
-"""What the daemon does in a process of its own, because the libraries would stay in its memory.
+"""Tasks in a process of their own, because their libraries would stay in the daemon's memory.
 
 python -m pi_appliance.cluster.tasks TASK < arguments.json > result.json
 """
@@ -64,13 +64,13 @@ def create(state: str, port: int) -> None:
 
 
 def sign(state: str, request: str) -> dict[str, str]:
-    """Return the certificate of a new member, with that of the authority."""
+    """Return the certificate of a new member, and the certificate of the authority."""
     folder = MemberFolder(Path(state))
     return {"certificate": certificates.sign_request(folder, request), "authority": folder.authority.read_text("utf-8")}
 
 
 def join(state: str, code: str, address: str) -> str:
-    """Join the cluster of the machine that made the code; return the address of its scheduler."""
+    """Join the cluster of the machine that made `code`; return the address of its scheduler."""
     folder, secret = MemberFolder(Path(state)), join_code.parse_code(code)
     pages = [_split_address(address)] if address else find_pages()
     if not pages:
@@ -100,7 +100,7 @@ def join(state: str, code: str, address: str) -> str:
 
 
 def find_pages() -> list[tuple[str, int]]:
-    """Return address and port of the pages of other appliances, as `discovery.py` announces them.
+    """Return the addresses and ports of the pages that other appliances announce by mDNS.
 
     Raises:
         Refused: The library is missing, or the network cannot be searched.
@@ -176,7 +176,10 @@ def _ask(host: str, port: int, secret: bytes, message: str) -> dict[str, Any]:
 
 
 def _stable_name(host: str, name: str) -> str:
-    """Return the mDNS name of a host if it leads there: an address may change."""
+    """Return the mDNS name of a host if it resolves to `host`.
+
+    Unlike an address, it does not change.
+    """
     try:
         here = {each[4][0] for each in socket.getaddrinfo(host, None, socket.AF_INET)}
         there = {each[4][0] for each in socket.getaddrinfo(name, None, socket.AF_INET)}
@@ -227,7 +230,10 @@ def _worker_version() -> str:
 
 
 def _describe(dask_scheduler: Any) -> WorkersJson:
-    """Describe the state of the scheduler, in whose process this runs."""
+    """Return the workers and their current work.
+
+    Dask runs this function in the process of the scheduler.
+    """
     workers: list[ClusterWorkerJson] = [
         {
             "name": str(each.name),

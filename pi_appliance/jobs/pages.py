@@ -207,7 +207,7 @@ class JobPages:
         return self._services.appliance
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/parts/jobs/{name}", self.job_part),
             Route("/parts/reports", self.reports_part),

@@ -104,7 +104,7 @@ class JobFormPages:
         return self._services.appliance
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/new-job", self.new),
             Route("/new-job", self.add, methods=["POST"]),

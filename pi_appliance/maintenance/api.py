@@ -29,7 +29,7 @@ async def show_facts(services: Services, _: Values) -> list[CheckResult]:
 
 
 async def machine_facts(services: Services) -> list[CheckResult]:
-    """Return the facts about the machine and the daemon, each with whether it is fine."""
+    """Return the facts about the machine and the daemon, each with whether it is a problem."""
     config = services.appliance.config
     context = DiagnosticContext(path=config.path, config=config, error=None, environment=os.environ)
     facts = await asyncio.to_thread(read_facts, context)
@@ -147,7 +147,10 @@ async def check_update(services: Services, _: Values) -> SystemUpdateJson:
 
 
 async def install_update(services: Services, _: Values) -> SystemUpdateJson:
-    """Have root install the newest release. Raises Refused if there is none, or it cannot."""
+    """Ask root to install the newest release.
+
+    Raises Refused if there is none, or it is impossible.
+    """
     await asyncio.to_thread(services.daemon.update_checker.request)
     return await show_update(services, {})
 
@@ -178,7 +181,7 @@ def _stored_values(stored: Iterable[backup_restore.StoredBackup]) -> list[Backup
 
 
 def describe_request(services: Services, request: str) -> PowerRequestJson:
-    """Return `request` with the active runs and the time that they get to end."""
+    """Return `request` with the active runs and the time that they have to end."""
     runs = services.appliance.store.active_runs()
     grace = units.format_duration(services.appliance.config.stop_grace)
     return {"request": request, "running": [f"{run.job} (run {run.id})" for run in runs], "grace": grace}

@@ -51,12 +51,12 @@ class StoredBackup:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds the whole appliance, with its secrets encrypted."""
+        """Whether the backup holds the whole appliance, with its secrets encrypted."""
         return self.path.name.endswith(f"{WHOLE}.tar.gz")
 
 
 def list_stored(config: Config) -> list[StoredBackup]:
-    """Return the backups on the card and in the further folder, the newest of each first."""
+    """Return the backups on the card, then those in the folder of `backup:`, the newest first."""
     found = []
     places: Mapping[Literal["card", "folder"], Iterable[Path]] = {
         "card": list_backups(config.state_dir),
@@ -106,7 +106,7 @@ def restore_stored(config: Config, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CheckedUpload:
-    """A backup that was uploaded and checked. `token` is its name in the confirmation."""
+    """An uploaded and checked backup. `token` identifies it in the confirmation of the owner."""
 
     token: str
     summary: ArchiveSummary
@@ -202,9 +202,10 @@ def _cut_end(path: Path, boundary: str) -> None:
 
 
 def restore_pending(state_dir: Path) -> str:
-    """Restore the confirmed backup, if there is one, and return what to say about it.
+    """Restore the confirmed backup, if there is one, and return a message for the log.
 
-    The daemon calls this before it opens the state. It deletes that copy also after a failure.
+    The daemon calls this before it opens the state. The confirmed copy is deleted even after a
+    failure.
     """
     pending = state_dir / _PENDING
     if not state_dir.is_dir() or files.is_locked(state_dir / files.WAKEUP_FILE):

@@ -92,7 +92,7 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
 
 
 def _configuration_files(config: Config, archive: Path) -> tuple[dict[str, Path], list[str]]:
-    """Return the files of the configuration by their names in its folder, and what is left out."""
+    """Return the files of the configuration by their names, and notes on what is left out."""
     folder = config.path.resolve().parent
     apart = {archive.resolve(), config.path.resolve(), folder / secrets.NAME}
     others = {config.state_dir.resolve(), *([config.backup.folder.resolve()] if config.backup else [])}
@@ -112,9 +112,9 @@ def _configuration_files(config: Config, archive: Path) -> tuple[dict[str, Path]
 
 
 def _some_files_below(folder: Path, others: Collection[Path]) -> list[Path] | None:
-    """Return the files in `folder` and below, or None if it is not a folder of a configuration.
+    """Return all files below `folder`, or None if they are too many to belong to a configuration.
 
-    The folders `others`, such as that of the backups, are left out.
+    The folders `others`, such as the one with the backups, are left out.
     """
     found, size = list[Path](), 0
     for place, folders, names in os.walk(folder):
@@ -200,12 +200,12 @@ class BackupReader:
             raise Unavailable(f"{path} cannot be unpacked: {error.strerror or error}; {advice}") from None
 
     def close(self) -> None:
-        """Delete what was unpacked."""
+        """Delete the unpacked files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def parts(self) -> set[Part]:
-        """What it holds."""
+        """The parts that the backup contains."""
         names = {
             Part.CONFIGURATION: f"{CONFIGURATION}/{self._main}" if self._main else "-",
             Part.SECRETS: PRIVATE,
@@ -266,7 +266,7 @@ def _is_beside_the_state(name: str) -> bool:
 
 
 def _with_state_dir(content: bytes, config: Config) -> bytes:
-    """Return a configuration that keeps its state where this installation does."""
+    """Return the configuration `content` with the state folder of this installation."""
     try:
         text = content.decode()
         data: Any = parse_yaml(text, "").data
@@ -297,7 +297,7 @@ def _unpack_private(packed: bytes, config: Config) -> list[str]:
 
 
 def _replace(path: Path, content: bytes, *, mode: int = 0o644) -> list[str]:
-    """Write `path`. Another content that it had is kept beside it."""
+    """Write `path`. If it had another content, keep that beside it, and return a note."""
     notes, old = [], path.read_bytes() if path.exists() else content
     if old != content:
         kept = _unused_name(path)

@@ -91,7 +91,7 @@ OPERATIONS: Sequence[Operation] = (
 
 
 def show_facts(result: Any, _: object) -> str:
-    """Return one fact a line, with what to do about a problem below it."""
+    """Return one fact per line, with the remedy of a problem below it."""
     lines = []
     for each in result:
         lines.append(f"{each['check'] + ':':<15} {_WORDS[each['status']]}{each['summary']}")
@@ -101,13 +101,13 @@ def show_facts(result: Any, _: object) -> str:
 
 
 def show_request(result: Any, _: object) -> str:
-    """Return what happens now, and which runs are stopped."""
+    """Return what happens now, and the runs that are asked to end."""
     runs = ", ".join(result["running"])
     return f"{result['request']} is on its way" + (f"; these runs get {result['grace']} to end: {runs}" if runs else "")
 
 
 def show_update(result: Any, _: object) -> str:
-    """Return the version, what is newer, and how the last update went."""
+    """Return the installed version, the newer release, and the result of the last update."""
     newest, last = result["newest"], result["last"]
     lines = [f"version {result['version']}"]
     if result["obstacle"]:
@@ -126,7 +126,7 @@ def show_update(result: Any, _: object) -> str:
 
 
 def show_backups(result: Any, _: object) -> str:
-    """Return one backup a line."""
+    """Return one backup per line."""
     places = {"card": "on the card", "folder": "in the folder of `backup:`"}
     lines = [f"{each['name']}  {each['size']} bytes, {places[each['place']]}" for each in result]
     return "\n".join(lines) or "there are no backups yet; make one with: pi-appliance system backups create"

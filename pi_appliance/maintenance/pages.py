@@ -37,7 +37,7 @@ _ORDER = (Status.FAIL, Status.WARN, Status.OK, Status.SKIPPED)
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What the appliance itself can do about a result: a form of an operation, or a page."""
+    """A button that solves a problem: it sends the form of an operation, or opens a page."""
 
     label: str
     operation: str = ""
@@ -65,7 +65,7 @@ class SystemPages:
         self._doctor_lock = asyncio.Lock()  # one process at a time, also if the button is pressed often
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/system", self.show),
             Route("/system/log", self.log),
@@ -160,7 +160,10 @@ def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any], the
 
 
 def _remedies(result: CheckResult, *, is_wrong: bool) -> Sequence[Remedy]:
-    """Return what to do about `result`. `is_wrong`: the file is, so the last good one is used."""
+    """Return the remedies for `result`.
+
+    `is_wrong`: the file is wrong, so the last good copy is in use.
+    """
     if result.status not in (Status.WARN, Status.FAIL):
         return ()
     if result.check.startswith("job "):
@@ -178,7 +181,7 @@ class BackupPages:
         self._uploads = Uploads()
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/system/backup", self.show),
             Route("/system/backup", self.upload, methods=["POST"]),

@@ -1,7 +1,8 @@
-"""Releases: their list, their archives, and those that are installed.
+"""Releases: the list of available ones, their archives, and the installed ones.
 
-Root runs this module (ADR 107), and returns to the previous release by it. It imports no module
-of the configuration, so that a release whose configuration cannot be read can be left.
+Root runs this module (ADR 107), also to return to the previous release. It imports no module of the
+configuration: a return must be possible even if the configuration cannot be read. The list has the
+form of `GET /repos/OWNER/NAME/releases` of GitHub.
 
 The list has the form of `GET /repos/OWNER/NAME/releases` of GitHub.
 """
@@ -38,7 +39,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of the list. `notes` is what is new in it."""
+    """A release in the list. `notes` says what is new in it."""
 
     version: str
     notes: str
@@ -48,7 +49,7 @@ class Release:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return what orders versions. Raises Refused if `version` is not one."""
+    """Return a sort key for `version`. Raises Refused if it is not a version."""
     found = _VERSION.fullmatch(version)
     if found is None:
         raise Refused(f"{version!r} is not a version such as 0.2.0")
@@ -57,9 +58,9 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 def read_address(path: Path) -> str:
-    """Return the address in the file `path`, or '' if there is none.
+    """Return the address in the file `path`, or '' if there is no file.
 
-    Root runs what this address leads to, so only root may be able to write the file.
+    Root runs the program at this address, so only root may be able to write the file.
 
     Raises:
         Refused: Others can write it, or it is not a secure address.
@@ -83,7 +84,7 @@ def read_address(path: Path) -> str:
 
 
 def _require_secure(address: str) -> None:
-    """Raise Refused if others on the way could change what is at `address`."""
+    """Raise Refused unless `address` is safe from changes on the way: https, or this machine."""
     is_here = http.is_web_address(address) and urlsplit(address).hostname == "127.0.0.1"
     if not http.is_web_address(address) or not (address.startswith("https://") or is_here):
         raise Refused(f"{address!r} is not an address that begins with https://")

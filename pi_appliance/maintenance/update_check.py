@@ -32,7 +32,7 @@ _NOT_STARTED = "this appliance cannot update itself; type on it: sudo pi-applian
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlaces:
-    """Where the releases, their address and the request for an update are."""
+    """The paths of the releases, of the file with their address, and of an update request."""
 
     installation: Installation = _INSTALLATION
     address_file: Path = Path("/etc/pi-appliance-update.conf")
@@ -41,7 +41,7 @@ class UpdatePlaces:
 
 
 class UpdateChecker:
-    """Looks for a newer release once a day, and asks for its installation where that is wanted."""
+    """Looks for a newer release once a day, and requests its installation if the owner wants it."""
 
     def __init__(
         self, config: Callable[[], Config], now: Callable[[], datetime], places: UpdatePlaces | None = None
@@ -62,7 +62,7 @@ class UpdateChecker:
 
     @property
     def obstacle(self) -> str:
-        """Why releases are not found or installed here; '' if they are."""
+        """Why this machine cannot find or install releases; '' if it can."""
         if not self._places.prefix.is_relative_to(self.installation.home / "releases"):
             return how_to_update(self._places.prefix)
         try:
@@ -88,7 +88,7 @@ class UpdateChecker:
         }
 
     async def run(self) -> None:
-        """Check while the appliance runs."""
+        """Check once a day, until cancelled."""
         while True:
             await asyncio.sleep(_STEP)
             await self.tick()

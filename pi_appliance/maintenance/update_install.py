@@ -1,9 +1,9 @@
 """pi-appliance update: install a newer release, or return to the previous one.
 
-Root runs this command, and it runs only what root alone can write. It never reads the
-configuration of the appliance, which the service can write (ADR 107). `deploy/install.sh`
-returns from a release that does not start. Here is the return from one that fails its checks, and
-that on request.
+Root runs this command, so it runs only files that root alone can write. It never reads the
+configuration of the appliance, which the service can write (ADR 107). `deploy/install.sh` returns
+from a release that does not start. This module returns from one that fails its checks, and when the
+owner asks for it.
 """
 
 import json
@@ -29,7 +29,7 @@ _UNIT = "pi-appliance.service"
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """An installed appliance: that of this machine, or one below `root`."""
+    """An installed appliance: the one of this machine, or one below the folder `root`."""
 
     root: Path
 
@@ -107,7 +107,7 @@ class _Machine:
             raise Refused(f"the new release could not be installed: {reason}; {present} is active")
 
     def leave(self, better: str) -> None:
-        """Start the release `better` again, and remove the present one, which failed."""
+        """Start the release `better` again, and remove the active one, which failed its checks."""
         worse = self.installation.current
         self.activate(better)
         shutil.rmtree(self.installation.home / "releases" / worse, ignore_errors=True)
@@ -157,7 +157,7 @@ def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path)
 
 
 class _Progress:
-    """Prints the steps of an update, and keeps them and its result for the page."""
+    """Prints the steps of an update, and stores them with the result for the page."""
 
     def __init__(self, installation: Installation) -> None:
         self._file = installation.progress_file
@@ -165,18 +165,18 @@ class _Progress:
         self._steps: list[str] = []
 
     def step(self, text: str) -> None:
-        """Tell the next step."""
+        """Print and store the next step."""
         click.echo(text)
         self._steps.append(text)
         self._write()
 
     def name(self, version: str, *, left: str = "") -> None:
-        """Tell the version, once it is known, and the one that the owner goes back from."""
+        """Store the version, once it is known, and the version that a return leaves."""
         self._values |= {"version": version, "left": left}
 
     @contextmanager
     def record(self) -> Iterator[Self]:
-        """Keep the steps and the result of the block, unless it ends before its first step."""
+        """Store the steps and the result of the block, unless it ends before its first step."""
         try:
             yield self
         except click.Abort:
@@ -218,7 +218,10 @@ def _describe(installed: str, newer: list[Release]) -> str:
 def _install_newer(
     machine: _Machine, installed: str, file: Path | None, folder: Path, progress: _Progress, *, yes: bool
 ) -> None:
-    """Download or read the release, install it, and return to the present one if it is worse."""
+    """Install the newest release, or the one in `file`.
+
+    Return to the installed one if it is worse.
+    """
     archive, expected = file, ""
     if archive is None:
         newer = _find_newer(machine, installed)

@@ -48,7 +48,7 @@ class MusicPages:
         self._services, self._pages, self._covers = services, pages, covers
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             RoleRoute("/music", self.redirect_to_queue, Role.GUEST),
             RoleRoute("/music/queue", self.queue, Role.GUEST),

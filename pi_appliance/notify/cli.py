@@ -66,7 +66,7 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
 
 
 def show_notifiers(result: Any, _: Values) -> str:
-    """Return a table of the notifiers, and one of the messages still to be sent."""
+    """Return a table of the notifiers, and a table of the messages still to be sent."""
     rows = [(each["notifier"], each["kind"], each["address"], each["used_for"]) for each in result["notifiers"]]
     text = format_table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS
     if not result["pending"]:
@@ -86,7 +86,7 @@ def show_notifiers(result: Any, _: Values) -> str:
 
 
 def show_tests(result: Any, _: Values) -> str:
-    """Return the notifiers that sent; the others go to stderr."""
+    """Return the notifiers whose test was sent; print the failed ones to stderr."""
     for each in result:
         if each["error"]:
             click.echo(f"{each['notifier']}: not sent: {each['error']}", err=True)
@@ -94,5 +94,5 @@ def show_tests(result: Any, _: Values) -> str:
 
 
 def tests_exit_status(result: Any) -> int:
-    """Return the highest exit status of a test; 0 if all of them were sent."""
+    """Return the highest exit status of all tests; 0 if all were sent."""
     return max((each["exit_status"] for each in result), default=0)

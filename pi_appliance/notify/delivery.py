@@ -39,9 +39,11 @@ from pi_appliance.system.backoff import retry_delay
 
 
 def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:
-    """Load the notification settings of the file `path`; of an invalid file, the valid ones.
+    """Load the notification settings of the file `path`.
 
-    With the `state_dir` of the daemon, an invalid file is replaced by its last good copy.
+    If it is invalid, those parts that are valid.
+
+    With the `state_dir` of the daemon, the last good copy replaces an invalid file.
     """
     path = path.absolute()
     try:
@@ -204,7 +206,10 @@ class DeliveryBatch:
                 return
 
     def _group(self, name: str, queued: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
-        """Group the due messages; those above the limit wait, to avoid a flood."""
+        """Group the due messages.
+
+        Messages above the limit wait, so that the owner is not flooded.
+        """
         custom = [[each] for each in queued if each.event is Event.CUSTOM]
         events = [each for each in queued if each.event is not Event.CUSTOM]
         sent = self._outbox.sent_times(name, self._now())
@@ -278,7 +283,10 @@ class DeliveryBatch:
         return None
 
     def _drop_unknown(self, queued: Sequence[OutboxMessage]) -> None:
-        """Drop messages without a configured recipient. If the file is invalid, they wait."""
+        """Drop messages whose notifier is not configured.
+
+        If the file is invalid, they wait instead.
+        """
         if self._settings.is_complete:
             log.warning("%s: no longer in the configuration; %d dropped", _recipient(queued[0]), len(queued))
             self._outbox.drop(queued)
@@ -286,7 +294,10 @@ class DeliveryBatch:
             self._postpone_or_drop(queued, "the configuration is invalid; see: pi-appliance config check")
 
     def _postpone_or_drop(self, queued: Sequence[OutboxMessage], why: str, *, counted: bool = False) -> None:
-        """Postpone `queued`, or drop them after days. `counted`: the attempt is recorded."""
+        """Postpone `queued`, or drop messages that have failed for days.
+
+        `counted` says that the attempt was recorded already.
+        """
         now = self._now()
         old = [each for each in queued if now - each.created_at > _MAX_AGE and each.attempts + 1 >= _MIN_ATTEMPTS]
         if old:
@@ -389,7 +400,7 @@ class OutboxDispatcher:
         self._worker: asyncio.Task[None] | None = None
 
     async def check(self) -> None:
-        """Start the worker if a message is due and it is not active."""
+        """Start a process that sends if a message is due and no such process is active."""
         if self._worker or self._monotonic() < self._rest_until:
             return
         try:
@@ -420,7 +431,7 @@ class OutboxDispatcher:
             self._pause(output.decode(errors="replace").strip())
 
     def _pause(self, warning: str) -> None:
-        """Start no worker for a while, and log `warning` unless it was the last one."""
+        """Start no process for a while, and log `warning` unless it was logged last."""
         self._rest_until = self._monotonic() + _REST
         if warning and warning != self._last_warning:
             log.warning("%s", warning)

@@ -25,7 +25,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """A change of a job that is to be reported."""
+    """An event of a job to report, with the run that caused it."""
 
     event: Event
     job: str
@@ -68,13 +68,13 @@ def test_message(*, host: str, now: datetime, zone: ZoneInfo) -> Message:
 
 
 def ping_text(event: JobEvent) -> str:
-    """Return the text of a healthchecks ping: the result, and the last output of a failure."""
+    """Return the text of a healthchecks ping: the result, and after a failure its last output."""
     tail = _log_tail(event.log) if event.event is Event.PING_FAIL else ""
     return _paragraphs(f"run {event.number}: {_summary(event)}", tail)
 
 
 def custom_message(title: str, body: str) -> Message:
-    """Return a text of the owner as a message with a title of one line, printable only."""
+    """Return a text of the owner as a message: a one-line title, no unprintable characters."""
     return Message(title=" ".join(_printable(title).split())[:200], body=_printable(body).strip()[-10_000:])
 
 
@@ -121,7 +121,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return `text` without colours and other characters that a screen does not show."""
+    """Return `text` without colour codes and other unprintable characters."""
     plain = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return "".join(each for each in plain if each in "\n\t" or each.isprintable())
 

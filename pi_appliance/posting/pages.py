@@ -34,7 +34,7 @@ class PostPages:
         self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/networks", self.networks),
             Route("/networks/{network}", self.network),

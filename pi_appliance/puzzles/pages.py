@@ -29,7 +29,7 @@ class PuzzlePages:
         self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             RoleRoute(_PAGE, self.show, Role.LISTEN),
             RoleRoute(f"{_PAGE}/{{puzzle}}", self.show, Role.LISTEN),

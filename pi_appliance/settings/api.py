@@ -22,7 +22,7 @@ LAST_GOOD = "last-good"
 
 
 class ConfigTextJson(TypedDict):
-    """The configuration file."""
+    """The text of the configuration file."""
 
     text: Annotated[str, "with a placeholder for each program"]
     version: str
@@ -59,23 +59,23 @@ class EarlierConfigJson(TypedDict):
 
 
 async def read_config(services: Services, _: Values) -> ConfigTextJson:
-    """Return the text of the file and its version."""
+    """Return the text of the file, with a placeholder for each program, and its version."""
     text, version = await asyncio.to_thread(services.config_file.read)
     return {"text": hidden_programs.shown_text(text), "version": version}
 
 
 async def check_text(services: Services, values: Values) -> ConfigProblemsJson:
-    """Return the problems of a text."""
+    """Return the problems of an edited text of the file."""
     return {"problems": await asyncio.to_thread(find_text_problems, services.appliance.config.path, values["text"])}
 
 
 async def complete_text(_: Services, values: Values) -> ConfigCompletionJson:
-    """Return the keys or values that fit at a place of a text."""
+    """Return the keys or values that fit at a position in the text."""
     return await asyncio.to_thread(lambda: complete(json_schema(), values["text"], values["line"], values["column"]))
 
 
 def find_text_problems(path: Path, text: str) -> list[TextProblemJson]:
-    """Return the problems of the edited `text` of the file `path`, with their lines in it."""
+    """Return the problems of the edited `text` of the file `path`, with their lines in `text`."""
     restored = text
     try:
         restored = hidden_programs.restore_programs(text, path.read_bytes().decode("utf-8-sig", "replace"))
@@ -132,13 +132,13 @@ async def set_value(services: Services, values: Values) -> ConfigChangeJson:
 
 
 async def list_history(services: Services, _: Values) -> list[EarlierConfigJson]:
-    """Return the earlier texts."""
+    """Return the earlier texts of the file."""
     texts = await asyncio.to_thread(services.config_file.earlier_texts)
     return [{"name": each.name, "replaced_at": iso_time(each.replaced_at), "size": each.size} for each in texts]
 
 
 async def restore_earlier(services: Services, values: Values) -> ConfigChangeJson:
-    """Go back to an earlier text, or from a wrong file to the text in use."""
+    """Go back to an earlier text; or, while the file is wrong, to the text in use."""
 
     def write() -> Change:
         file = services.config_file
@@ -167,7 +167,7 @@ def _existing_path(key: str) -> YamlPath:
 
 
 def parse_value(data: object, path: YamlPath, text: str) -> object:
-    """Return the value of `text` for `path` of `data`; it stays text where the schema wants one."""
+    """Return `text` as a YAML value for `path`; it stays a string where the schema wants one."""
     kinds: dict[YamlPath, str] = {}
     for place, step in enumerate(path):
         if isinstance(data, Mapping):

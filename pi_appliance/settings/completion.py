@@ -30,7 +30,7 @@ class CandidateJson(TypedDict):
 
 
 class ConfigCompletionJson(TypedDict):
-    """What can be written at a place of the text."""
+    """The words that can be written at a position in the text."""
 
     column: Annotated[int, "where the word begins"]
     help: Annotated[str, "about the key before it"]
@@ -39,7 +39,7 @@ class ConfigCompletionJson(TypedDict):
 
 @dataclass(slots=True)
 class _Frame:
-    """A key or list item whose content stands deeper than `indent`, or in brackets."""
+    """A key or list item with content below it: indented deeper than `indent`, or in brackets."""
 
     indent: int
     path: YamlPath
@@ -50,7 +50,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Outline:
-    """The keys of a text, the values on their lines, and where the text ends."""
+    """The keys of a text, the values on their lines, and the position at which the text ends."""
 
     frames: list[_Frame] = field(default_factory=lambda: [_Frame(-1, ())])
     values: dict[YamlPath, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class _Outline:
 
 
 def complete(schema: Mapping[str, Any], text: str, line: int, column: int) -> ConfigCompletionJson:
-    """Return what can be written at a place of the text.
+    """Return the words that can be written at a position in the text.
 
     Args:
         schema: The JSON Schema of the file.
@@ -189,7 +189,7 @@ def _with_kind(schema: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def _as_section(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the alternative with keys, if `schema` has one, with the others beside it."""
+    """Return the alternative of `schema` that has keys, merged with the keywords beside `anyOf`."""
     section: Mapping[str, Any] = next((each for each in schema.get("anyOf", ()) if "properties" in each), {})
     return {**schema, **section, "description": schema.get("description", "")} if section else schema
 

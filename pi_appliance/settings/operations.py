@@ -103,6 +103,6 @@ def show_change(result: Any, values: Values) -> str:
 
 
 def show_history(result: Any, _: Values) -> str:
-    """Return one earlier text a line."""
+    """Return a line per earlier text."""
     lines = [f"{each['name']}  {each['size']} bytes, in use until {each['replaced_at']}" for each in result]
     return "\n".join(lines) or "the file was not changed from the page or the command line yet"

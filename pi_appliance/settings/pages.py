@@ -30,7 +30,7 @@ _QUIET_KEYS = ("from", "to", "maximum")
 
 @dataclass(frozen=True, slots=True)
 class SettingField:
-    """One key in a form. `choices` are its values if it has few; `help` comes from the schema."""
+    """One key in a form. `choices` has its possible values, if they are few."""
 
     path: YamlPath
     label: str
@@ -44,7 +44,7 @@ class SettingField:
 
     @property
     def default(self) -> str:
-        """The default as it is written in YAML."""
+        """The default value, written as in YAML."""
         return next((default or "" for key, default, _ in self._rows() if default != "-"), "")
 
     @property
@@ -108,7 +108,7 @@ class SettingsPages:
         self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route("/settings", self.show),
             Route("/settings", self.save, methods=["POST"]),
@@ -133,7 +133,7 @@ class SettingsPages:
         )
 
     async def save(self, request: Request) -> Response:
-        """Change the keys whose fields differ; the others keep their text."""
+        """Change the keys whose fields were changed; all others keep their text."""
         fields = await form(request, max_fields=_MAX_FIELDS)
         version = fields.pop("version", "")
         try:
@@ -276,7 +276,7 @@ def _sections(kind: str) -> Mapping[str, Sequence[SettingField]]:
 
 
 def _with_player(data: object, fields: Mapping[str, str]) -> tuple[object, bool]:
-    """Return `data` with the kind of player in `fields`, and whether that is another one.
+    """Return `data` with the kind of player in `fields`, and whether the kind has changed.
 
     Another kind has other options, so only an address that was typed for it is used.
     """
@@ -300,7 +300,7 @@ def _paths(data: object) -> list[YamlPath]:
 
 
 def _shown_values(data: object) -> dict[str, str]:
-    """Return the text of each field, '' for a key that is not in the file."""
+    """Return the text that each field shows; '' for a key that is not in the file."""
     return {_name(path): _as_text(_at(data, path)) for path in _paths(data)}
 
 

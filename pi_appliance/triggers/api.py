@@ -16,7 +16,7 @@ _SECRET_BYTES = 24
 
 
 class TriggerJson(TypedDict):
-    """What starts a job besides time."""
+    """A trigger: an event that starts a job besides its schedule."""
 
     job: Annotated[str, "empty for those of Home Assistant"]
     trigger: str
@@ -25,7 +25,7 @@ class TriggerJson(TypedDict):
 
 
 class WebhookJson(TypedDict):
-    """The address of a job."""
+    """The secret address that starts a job."""
 
     job: str
     path: Annotated[str, "with the secret, which is shown only this once"]

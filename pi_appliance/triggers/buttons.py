@@ -1,7 +1,8 @@
 """Push buttons on GPIO pins that start jobs.
 
-A pin is opened once, so several jobs may use it: one when the button is pressed, another one when
-it is held. Bouncing contacts are filtered here, the same way for every library below gpiozero.
+Several jobs may share a pin: one runs when the button is pressed, another one when it is held. So
+each pin is opened once. Bouncing contacts are filtered here, the same way for every library below
+gpiozero.
 """
 
 import asyncio
@@ -59,7 +60,7 @@ class Buttons:
                 pin.close()
 
     def _open(self, gpiozero: Any, number: int, pin: "_Pin") -> bool:
-        """Open `pin` unless it is open, and report whether it can be used."""
+        """Open `pin` unless it is open already; report the problem if that fails."""
         problem = ""
         if pin.button is None:
             try:
@@ -73,7 +74,7 @@ class Buttons:
 
 
 class _Pin:
-    """A button, the jobs that use it, and its state without the bouncing."""
+    """A button, the jobs that use it, and its debounced state."""
 
     def __init__(self, fire: Callable[[str], None]) -> None:
         self._fire = fire
@@ -104,7 +105,7 @@ class _Pin:
             self.button = None
 
     def _change(self, is_pressed: bool) -> None:
-        """Use the new state once it has not changed for the debounce time."""
+        """Accept the new state once it has not changed for the debounce time."""
         if self._settling:
             self._settling.cancel()
             self._settling = None

@@ -1,4 +1,4 @@
-"""Files that start jobs when they were written."""
+"""Start jobs when files were written."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,10 @@ Pattern = tuple[str, Path, str]
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """An event of the folder with the number `watch`; `name` is that of the file in it, or ""."""
+    """An event in the folder with the number `watch`.
+
+    `name` is the file, or "" for the folder itself.
+    """
 
     watch: int
     events: int
@@ -61,7 +64,7 @@ class Inotify:
         self._call("inotify_rm_watch", self._descriptor, watch)
 
     def read(self) -> Iterator[FileEvent]:
-        """Yield the events that are there."""
+        """Yield the events that the kernel has stored, without waiting."""
         try:
             data = os.read(self._descriptor, _BUFFER)
         except BlockingIOError:
@@ -88,7 +91,7 @@ class Inotify:
 class FileWatcher:
     """Calls `fire` with a job when one of its files was written and closed.
 
-    A folder that does not exist is waited for, at the nearest folder that does.
+    While a folder does not exist, the nearest existing one above it is watched.
 
     Args:
         fire: Starts a job.
@@ -105,7 +108,9 @@ class FileWatcher:
         self._changed = asyncio.Event()
 
     def use_triggers(self, triggers: Mapping[str, FileTrigger]) -> None:
-        """Use other triggers from now on, without losing a file that is written meanwhile.
+        """Watch the files of other jobs from now on.
+
+        A file that is written meanwhile is not missed.
 
         Args:
             triggers: The trigger of each job.
@@ -171,7 +176,7 @@ class FileWatcher:
                     self._note(job)
 
     def _note(self, job: str) -> None:
-        """Start `job` when its files have not changed for its debounce time."""
+        """Start `job` when its files have not changed for the debounce time."""
         if job not in self._triggers:  # it was removed while its folders were read
             return
         loop, delay = asyncio.get_running_loop(), self._triggers[job].debounce.total_seconds()
@@ -214,7 +219,10 @@ class FileWatcher:
         return {job for job, _, _ in self._existing_files(new)}
 
     def _watch_nearest(self, kernel: Inotify, folder: Path) -> Path:
-        """Watch `folder`, or else the nearest one that exists, and return it."""
+        """Watch `folder`, or else the nearest existing folder above it.
+
+        Return the watched folder.
+        """
         nearest = folder
         while True:
             try:

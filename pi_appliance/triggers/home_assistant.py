@@ -33,7 +33,7 @@ _Component = dict[str, Any]
 
 
 class HomeAssistant:
-    """Describes the appliance, publishes its state, and carries out presses.
+    """Describes the appliance to Home Assistant, publishes its state, and obeys its buttons.
 
     Args:
         services: The daemon.
@@ -64,7 +64,7 @@ class HomeAssistant:
 
     @property
     def subscriptions(self) -> list[str]:
-        """The topics that it needs."""
+        """The MQTT topics to subscribe to."""
         commands = [f"{self._base}/jobs/+/run", f"{self._base}/alarms/+/set"]
         return [*commands, self._birth_topic, self._config_topic] if self._is_on else []
 
@@ -88,7 +88,7 @@ class HomeAssistant:
                     await self._wake.wait()
 
     async def receive(self, topic: str, payload: str, *, is_retained: bool) -> bool:
-        """Use a message, and return whether it was for Home Assistant."""
+        """Handle a message, and return whether it was one for Home Assistant's device."""
         if topic == self._config_topic:
             if is_retained:
                 await self._compare(payload)

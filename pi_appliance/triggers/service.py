@@ -1,7 +1,7 @@
-"""The events that start jobs, as a part of the daemon.
+"""The events that start jobs, as a service of the daemon.
 
-Each source of events is imported and runs only while a job uses it. A source that fails is reported
-as a problem and tried again.
+Each source of events is imported, and runs, only while a job uses it. A source that fails is
+reported as a problem and started again.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ Call = Callable[[str, str, Mapping[str, object]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class TriggerProblem:
-    """Why an event cannot start `job` now; "" for a problem of all jobs."""
+    """Why a trigger of `job` does not work now. `job` is "" if it concerns all jobs."""
 
     job: str
     trigger: Trigger
@@ -45,7 +45,7 @@ class TriggerProblem:
 
 
 class Source(Protocol):
-    """A source of events."""
+    """A source of events, such as the GPIO pins or the MQTT broker."""
 
     async def run(self) -> None:
         """Run until it is cancelled. Raises ApplianceError or OSError if it fails."""
@@ -81,7 +81,7 @@ class TriggerService:
         return [TriggerProblem(job, trigger, text) for (job, trigger), text in self._problems.items() if text]
 
     def reload(self) -> None:
-        """Use the current configuration."""
+        """Use the current configuration from now on."""
         self._changed.set()
 
     async def run(self) -> None:
@@ -155,7 +155,7 @@ class TriggerService:
         return (broker, password, tuple(topics.items())), create
 
     def _for(self, trigger: Trigger) -> tuple[Callable[[str], None], Callable[[str, str], None]]:
-        """Return what starts a job by `trigger`, and what receives the problem of a job."""
+        """Return two functions: to start a job by `trigger`, and to report the problem of a job."""
 
         def report(job: str, text: str) -> None:
             if text and text != self._problems.get((job, trigger)):
@@ -205,7 +205,7 @@ class TriggerService:
             del self._starting[job]
 
     async def _start_run(self, job: str, trigger: Trigger) -> datetime:
-        """Start a run and return the time of its begin; an event before it needs no other run."""
+        """Start a run, and return when it began: events before that moment need no further run."""
         try:
             run = self._services.appliance.store.find_run(await run_by_event(self._services, job, trigger))
             return run.started if run else self._services.now()
@@ -226,11 +226,11 @@ _AGAIN = 5.0  # seconds
 
 
 async def end_tasks(tasks: Collection[asyncio.Task[Any]], *, again: float = _AGAIN) -> None:
-    """Cancel `tasks` and wait until they have ended, with whatever result.
+    """Cancel `tasks` and wait until they have ended, with any result.
 
-    A task may lose a cancellation: `asyncio.wait_for` of Python 3.11 returns normally if the
-    result arrives at the same moment (https://github.com/python/cpython/issues/86296), and a
-    client may turn a cancellation into an error of its own while it disconnects. So they are
+    A task may lose a cancellation: `asyncio.wait_for` of Python 3.11 returns normally if the result
+    arrives at the same moment (https://github.com/python/cpython/issues/86296), and a client may
+    turn a cancellation into an error of its own while it disconnects. So tasks that go on are
     cancelled again.
 
     Args:

@@ -1,4 +1,4 @@
-"""The address of a job: a POST to /hooks/JOB/SECRET starts it, without a sign-in.
+"""The secret address of a job: a POST to /hooks/JOB/SECRET starts the job, without a sign-in.
 
 The page of the job creates the address, and shows it once.
 """
@@ -43,7 +43,7 @@ class RateLimit:
         self._times: dict[str, deque[float]] = {}
 
     def require(self, key: str) -> None:
-        """Raise HTTPException 429 if `key` has had its events."""
+        """Raise HTTPException 429 if `key` has had its events of this minute."""
         now, times = self._monotonic(), self._times.get(key, deque())
         while times and now - times[0] >= _PERIOD:
             times.popleft()
@@ -61,7 +61,7 @@ class RateLimit:
 
 
 class Webhooks:
-    """The endpoints that create the address of a job, and that start a job by it."""
+    """The endpoints that create the secret address of a job, and that start the job."""
 
     def __init__(self, services: Services, pages: Pages, monotonic: Callable[[], float]) -> None:
         self._services, self._pages = services, pages
@@ -69,13 +69,13 @@ class Webhooks:
         self._tasks = set[asyncio.Task[int]]()
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         paths = (HOOKS + "{name}", HOOKS + "{name}/{secret}")
         calls = [Route(path, self.call, methods=["POST"]) for path in paths]
         return [Route("/jobs/{name}/webhook", self.create, methods=["POST"]), *calls]
 
     async def create(self, request: Request) -> Response:
-        """Create the address, and show it."""
+        """Create the secret address of a job, and show it."""
         created = await create_webhook(self._services, {"name": str(request.path_params["name"])})
         origin = f"{request.url.scheme}://{request.headers.get('host', '')}"
         return self._pages.page("jobs/webhook.html", job=created["job"], address=f"{origin}{created['path']}")
@@ -119,7 +119,7 @@ class Webhooks:
             task.exception()  # an answer has reported it, if the caller waited
 
     def _secret_of(self, name: str) -> str:
-        """Return the secret of the job `name`, or "" if nothing opens it."""
+        """Return the secret of the job `name`, or "" if the job has no address."""
         config = self._services.appliance.config
         job = config.jobs.get(name)
         if job is None or not job.triggers.webhook:

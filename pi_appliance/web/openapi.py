@@ -78,7 +78,7 @@ def table(operations: Sequence[Operation]) -> str:
 
 
 def plain_path(path: str) -> str:
-    """Return `path` without the kinds of its variable parts."""
+    """Return `path` with only the names of its variable parts, without their types."""
     return _VARIABLE.sub(r"{\1}", path)
 
 

@@ -41,10 +41,10 @@ _LEVEL = 6  # of gzip: higher ones are slow on a small machine, and gain 1 %
 
 
 class CompressedPage(HTMLResponse):
-    """A page that is compressed for browsers that take it."""
+    """A page that is compressed if the browser accepts that."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the page."""
+        """Send the page, compressed if it is long enough to gain from that."""
         self.headers["Vary"] = "Accept-Encoding"
         if len(self.body) >= _MIN_COMPRESSED and _accepts_gzip(Headers(scope=scope)):
             self.body = gzip.compress(self.body, _LEVEL, mtime=0)
@@ -54,7 +54,10 @@ class CompressedPage(HTMLResponse):
 
 
 class StaticFiles:
-    """The files of `folder`. Their addresses contain the hash of all, so browsers may keep them."""
+    """The files of `folder`.
+
+    Their addresses contain a hash of all files, so browsers can cache them without asking again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
@@ -68,7 +71,7 @@ class StaticFiles:
         return f"/static/{self._version}/{name}"
 
     def routes(self) -> list[Route]:
-        """Return the routes: with any version, and without one."""
+        """Return the routes of the files, with a version in the address and without one."""
         return [Route("/static/{version}/{name}", self.send), Route("/static/{name}", self.send)]
 
     async def send(self, request: Request) -> Response:
@@ -188,11 +191,11 @@ class Pages:
         return needed is not None and visitor.may(needed)
 
     def error(self, status: int, message: str) -> Response:
-        """Return the error page."""
+        """Return a page that shows `message`."""
         return self.page("error.html", status, message=message)
 
     def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
-        """Return `template` rendered with `values`."""
+        """Return the page that `template` makes of `values`."""
         place = next((place for prefix, place in _PLACES.items() if template.startswith(prefix)), "more")
         values = {"place": place, "visitor": VISITOR.get(), "name": self._machine(), **self._frame(), **values}
         return CompressedPage(self._templates.get_template(template).render(values), status, headers)

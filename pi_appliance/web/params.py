@@ -1,6 +1,6 @@
-"""Routes of operations for the API and for forms, and the arguments of a request.
+"""The routes of operations for the API and for forms, and the arguments in a request.
 
-A form brings every value as text, JSON as its own type; `Argument.parse` accepts both.
+A form sends every value as text, JSON sends typed values; `Argument.parse` accepts both.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ async def form(request: Request, max_bytes: int = MAX_BODY, max_fields: int = _M
 async def form_fields(
     request: Request, max_bytes: int = MAX_BODY, max_fields: int = _MAX_FIELDS
 ) -> list[tuple[str, str]]:
-    """Return the fields of a form in their order. Raises HTTPException if it is not a form."""
+    """Return the fields of a form, in order. Raises HTTPException if the body is not a form."""
     body = await _read_body(request, max_bytes)
     strict = bool(body)
     try:
@@ -184,7 +184,7 @@ def _values_of(name: str, pairs: Iterable[tuple[str, str]]) -> list[str] | str:
 
 
 def _without_blanks(operation: Operation, fields: Mapping[str, object]) -> dict[str, object]:
-    """Return `fields` without empty ones of optional arguments that do not take an empty text."""
+    """Return `fields` without the empty ones, except those whose argument accepts an empty text."""
     blanks = {each.name for each in operation.arguments if not each.required and not _takes_blank(each)}
     return {name: value for name, value in fields.items() if value or name not in blanks}
 
@@ -218,7 +218,10 @@ async def _api_arguments(operation: Operation, request: Request) -> dict[str, ob
 
 
 def _with_path(operation: Operation, request: Request, arguments: Mapping[str, object]) -> dict[str, object]:
-    """Return `arguments` with those of the path. Raises InvalidOption if one is in both."""
+    """Return `arguments`, with the arguments in the path added.
+
+    Raises InvalidOption for duplicates.
+    """
     from_path = {}
     for name in operation.path_arguments:
         if name in arguments:

@@ -55,9 +55,9 @@ VISITOR: ContextVar[Visitor] = ContextVar("visitor", default=Visitor(Role.OWNER)
 
 
 class RoleRoute(Route):
-    """A route that not only the owner may use.
+    """A route that is not only for the owner.
 
-    `role` is the least role, or that of each method.
+    `role` is the least role that may use it: one for all methods, or one for each method.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class RoleRoute(Route):
 
 
 def least_role(routes: Sequence[BaseRoute], scope: Scope) -> Role | None:
-    """Return the least role for the request of `scope`; None if no route answers it.
+    """Return the least role that may send the request of `scope`; None if no route answers it.
 
-    A route that says nothing about roles is for the owner.
+    A route without a role is for the owner.
     """
     for route in routes:
         if route.matches(scope)[0] is Match.FULL:
@@ -101,7 +101,7 @@ def require_roles(operation: Operation, values: Values) -> None:
 
 
 def owner_text(text: str, instead: str) -> str:
-    """Return `text`, which may name files or servers, to the owner, and `instead` to others."""
+    """Return `text` for the owner, `instead` for others: `text` may name files or servers."""
     return text if not text or VISITOR.get().may(Role.OWNER) else instead
 
 
@@ -115,14 +115,17 @@ def sign_in_address(path: str, query: str) -> str:
 
 
 def local_target(target: str) -> str:
-    """Return `target` if a browser takes it for a page of this machine, else the first page."""
+    """Return `target` if a browser would stay on this machine, else the first page."""
     # Browsers read "//name" and "/\\name" as other machines, and ignore tabs and line breaks.
     is_local = target.startswith("/") and target[1:2] not in ("/", "\\") and target.isprintable()
     return target if is_local else "/"
 
 
 def address_of(request: HTTPConnection) -> str:
-    """Return the address that `request` comes from; for IPv6 its /64, which belongs to one home."""
+    """Return the network address of the sender.
+
+    For IPv6 it is the /64, which belongs to one home.
+    """
     host = request.client.host if request.client else ""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -167,7 +170,7 @@ _HEADERS = {
 
 
 class Identifier(Protocol):
-    """Knows who sends a request."""
+    """Finds out who sends a request."""
 
     has_password: bool
     setup_code: str
@@ -177,7 +180,7 @@ class Identifier(Protocol):
 
 
 class SecurityMiddleware:
-    """Passes requests to this machine, from its own pages, of somebody who may send them.
+    """Rejects requests from other sites, for other host names, and from people without the right.
 
     Args:
         app: The application.
@@ -199,7 +202,7 @@ class SecurityMiddleware:
         self._names = all_names(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that is rejected, and pass every other one on."""
+        """Answer the request if it is rejected, else pass it to the application."""
         request = Request(scope, receive)
         visitor = Visitor()
 
@@ -228,7 +231,7 @@ class SecurityMiddleware:
         await responder(scope, _until(visitor.ended, receive) if is_stream else receive, send_with_headers)
 
     def _find_visitor(self, request: Request) -> Visitor | Response:
-        """Return who sent `request`, or the answer to it if it is rejected."""
+        """Return who sent `request`, or the response if the request is rejected."""
         server = request.scope.get("server")  # without a port: the unix socket, whose file mode says who may connect
         if server is None or server[1] is None:
             return Visitor(Role.OWNER)
@@ -314,7 +317,7 @@ def _is_valid_host(host: str) -> bool:
 
 
 def _is_same_origin(request: Request, host: str) -> bool:
-    """Return whether one of our pages, or a program other than a browser, sent `request`."""
+    """Return whether one of our pages, or a program that is not a browser, sent `request`."""
     origin = request.headers.get("origin")
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False

@@ -64,7 +64,7 @@ class EmbeddedServer(Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle no signals."""
+        """Leave all signals to the daemon."""
         yield
 
     async def main_loop(self) -> None:
@@ -81,16 +81,16 @@ class EmbeddedServer(Server):
         await ending
 
     async def end(self, *, is_replaced: bool) -> None:
-        """Stop listening. If it is replaced, a request that is on its way is still answered."""
+        """Stop listening. If another server takes over, arriving requests are still answered."""
         self.is_replaced = is_replaced
         self.is_ending.set()
         await self.is_closed.wait()
 
 
 class _PageProtocol(H11Protocol):
-    """uvicorn's protocol with a time limit for a whole request: idle clients take connections.
+    """uvicorn's protocol with a time limit for a whole request: idle clients use up connections.
 
-    When the server is replaced, an idle connection is not closed before its timeout or its next
+    When the server is replaced, an idle connection stays open until its timeout or its next
     request, which may be on its way already.
     """
 
@@ -181,10 +181,10 @@ def listen_on_tcp(config: Config) -> list[socket.socket]:
 
 
 class Listeners:
-    """The connections of the page that outlast its restart.
+    """The connections of the page that survive a restart of the page.
 
-    The listening sockets stay open: a browser that comes meanwhile waits, and is not refused.
-    A request that takes longer is answered by the old server, while the new one listens.
+    The listening sockets stay open: a browser that connects meanwhile waits instead of being
+    refused. The old server still answers long requests while the new one listens.
     """
 
     def __init__(self) -> None:
@@ -209,7 +209,7 @@ class Listeners:
         return bool(self._open)
 
     def let_answer(self, serving: asyncio.Task[None]) -> None:
-        """Keep an old server until it has answered."""
+        """Keep a reference to the old server until it has answered its requests."""
         self._old_servers.add(serving)
         serving.add_done_callback(self._old_servers.discard)
 
@@ -237,7 +237,7 @@ def _listen_error(host: str, port: int, error: Exception) -> Refused:
 
 
 def browser_host(host: str) -> str:
-    """Return the host part of an address for a browser, where `host` is listened on."""
+    """Return the host that a browser must use if the server listens on `host`."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -253,7 +253,10 @@ _DIR_MODE = 0o750
 
 @dataclass(frozen=True, slots=True)
 class UnixSocket:
-    """A listening socket, its path, and the link `api.sock` to it, unless another daemon has it."""
+    """A listening unix socket, its path, and the link `api.sock` to it.
+
+    If another daemon is alive, the link keeps leading to that one.
+    """
 
     listener: socket.socket
     path: Path
@@ -311,7 +314,7 @@ def _is_alive(path: Path) -> bool:
 
 
 def _link(link: Path, path: Path) -> None:
-    """Have `link` lead to `path`, unless it leads to a daemon that is alive."""
+    """Make `link` lead to `path`, unless it leads to the socket of another running daemon."""
     if _is_alive(link):
         return
     draft = link.with_name(f".{path.name}.link")
@@ -321,7 +324,7 @@ def _link(link: Path, path: Path) -> None:
 
 
 def may_connect(transport: asyncio.BaseTransport) -> bool:
-    """Return whether the peer may give commands; over TCP, always: the password decides."""
+    """Return whether the peer may send requests. Over TCP it always may: the password decides."""
     connection = transport.get_extra_info("socket")
     if connection is None or connection.family != socket.AF_UNIX:
         return True

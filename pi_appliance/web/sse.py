@@ -1,4 +1,4 @@
-"""Server-sent events: streams that send what changed, and a keep-alive while nothing changes."""
+"""Server-sent events: streams that send each change, and a keep-alive line between changes."""
 
 import asyncio
 import contextlib
@@ -27,10 +27,10 @@ class EventSource(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether every stream ends."""
+        """Whether every stream has to end."""
 
     def listening(self) -> AbstractContextManager[asyncio.Event]:
-        """Register a listener for the block; its event is set at once and at each change."""
+        """Register a listener for the block; its event is set at once and after each change."""
 
     def initial_events(self) -> bytes:
         """Return the events that every stream begins with."""
@@ -51,7 +51,7 @@ class EventSource(Protocol):
 
 
 class Listeners:
-    """The streams that wait for a change."""
+    """The events by which open streams are notified of a change."""
 
     def __init__(self) -> None:
         self._events: set[asyncio.Event] = set()
@@ -61,7 +61,10 @@ class Listeners:
 
     @contextlib.contextmanager
     def register(self) -> Iterator[asyncio.Event]:
-        """Yield the event of one more listener; it is set at once."""
+        """Yield the event of a new listener.
+
+        It is set at once, so that the listener reads the first state.
+        """
         changed = asyncio.Event()
         changed.set()
         self._events.add(changed)
@@ -149,18 +152,24 @@ class ReplayBuffer:
 
     @property
     def id(self) -> str:
-        """The id of the newest event, or of the moment before the first one."""
+        """The id of the newest event, or the id before the first one."""
         return f"{self._epoch}-{self.number}"
 
     def position_of(self, event_id: str) -> int | None:
-        """Return the number of the event `event_id`; None if later events are forgotten."""
+        """Return the number of the event `event_id`.
+
+        None if events after it are not stored any more.
+        """
         epoch, _, number = event_id.partition("-")
         if epoch != self._epoch or not (number.isascii() and number.isdigit() and len(number) < 20):
             return None
         return int(number) if self._has_all_after(int(number)) else None
 
     def events_after(self, number: int) -> tuple[bytes, int] | None:
-        """Return a batch after `number` and its last number; None if some are forgotten."""
+        """Return a batch of events after `number`, and its last number.
+
+        None if some are not stored any more.
+        """
         if not self._has_all_after(number):
             return None
         first = len(self._events) - (self.number - number)
@@ -172,6 +181,9 @@ class ReplayBuffer:
 
 
 def encode_event(name: str, data: Mapping[str, Any], event_id: str = "") -> bytes:
-    """Return the server-sent event `name`. Without an id, a client does not continue after it."""
+    """Return the server-sent event `name`.
+
+    Without an id, a client cannot resume after this event.
+    """
     text = json.dumps(to_json(data), separators=(",", ":"))  # in one line, whatever it contains
     return (f"id: {event_id}\n" if event_id else "").encode() + f"event: {name}\ndata: {text}\n\n".encode()

@@ -104,7 +104,7 @@ async def forget(services: Services, values: Values) -> WifiJson:
 
 
 async def set_hotspot(services: Services, values: Values) -> WifiJson:
-    """Write to the file whether the hot spot opens, and its password to the secrets."""
+    """Write into the file whether the hot spot opens, and its password into the secrets."""
     config, password = services.appliance.config, values["password"]
     if values["on"]:
         require_reachable_page(config)

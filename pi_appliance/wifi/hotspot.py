@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Times in seconds."""
+    """The times of the hot spot in seconds."""
 
     patience: float = 60.0  # without a network until it opens
     interval: float = 300.0  # between two looks for a known network, and after a failure
@@ -48,7 +48,7 @@ _watch = partial(network.AddressWatcher, with_links=True)
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The network as the kernel sees it. Each field is a function that asks it, or watches it."""
+    """The network as the kernel sees it: functions that ask the kernel, or watch it."""
 
     addresses: Callable[[], Sequence[str]] = network.local_addresses
     has_route: Callable[[], bool] = network.has_route
@@ -82,17 +82,17 @@ class Hotspot:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open, as the kernel knows."""
+        """Whether the hot spot is open, according to the kernel."""
         return ADDRESS in self._around.addresses()
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the owner has it in the configuration."""
+        """Whether the configuration has a hot spot."""
         return self._config().hotspot is not None
 
     @property
     def ssid(self) -> str:
-        """Its name."""
+        """The name of the hot spot."""
         return hotspot_name(self._config())
 
     def wake(self) -> None:
@@ -101,7 +101,10 @@ class Hotspot:
         self._changed.set()
 
     async def run(self) -> None:
-        """Open and close it, until cancelled. With a network, it waits for a word of the kernel."""
+        """Open and close the hot spot until cancelled.
+
+        With a network, wait until the kernel reports a change.
+        """
         watcher = self._around.watch(self._changed.set)
         try:
             while True:
@@ -123,7 +126,10 @@ class Hotspot:
             watcher.close()
 
     async def _check(self) -> float | None:
-        """Open or close it, and return the seconds to the next check; None waits for a change."""
+        """Open or close the hot spot.
+
+        Return the seconds to the next check; None: after a change only.
+        """
         if self.is_open:
             return await self._check_open()
         if not self.is_wanted or self._around.has_route():
@@ -159,11 +165,14 @@ class Hotspot:
         return self._timing.interval
 
     async def _has_network(self) -> bool:
-        """Return whether a device is connected, also as the kernel sees it."""
+        """Return whether a device is connected to a network, also according to the kernel."""
         return any(each.is_modem or self._around.has_link(each.device) for each in await self._manager.list_uplinks())
 
     async def _has_visitors(self) -> bool:
-        """Return whether a device is connected: the kernel asks those that are sent something."""
+        """Return whether a phone is connected.
+
+        The kernel checks that when something is sent to it.
+        """
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for address in (known := self._visitors()):
                 with contextlib.suppress(OSError):
@@ -176,7 +185,7 @@ class Hotspot:
         return [each for each in self._around.neighbours() if each.startswith(_PREFIX)]
 
     async def open(self) -> None:
-        """Open it. Raises ApplianceError, always without a password of 8 characters."""
+        """Open the hot spot. Raises ApplianceError, also without a password of 8 characters."""
         require_reachable_page(self._config())
         password = await asyncio.to_thread(ensure_password, self._config())
         device = await self._manager.find_device()
@@ -195,7 +204,7 @@ class Hotspot:
         self._say(f"there is no network, so the hot spot {self.ssid} is open: {page_address(self._config(), ADDRESS)}")
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the hot spot."""
         await self._delete()
         self._offline_since = None
         self._say(f"the hot spot {self.ssid} is closed")
@@ -224,7 +233,7 @@ def page_address(config: Config, host: str) -> str:
 
 
 def hotspot_name(config: Config) -> str:
-    """Return the name of the hot spot, by default that of the appliance."""
+    """Return the configured name of the hot spot, or else one made of the name of the appliance."""
     wanted = config.hotspot.name if config.hotspot else ""
     name = wanted or f"{config.name or network.host_name()} set-up"
     return name.encode()[:_MAX_SSID].decode("utf-8", "ignore")
@@ -251,7 +260,7 @@ def require_password(config: Config) -> str:
 
 
 def ensure_password(config: Config) -> str:
-    """Return the password of the hot spot, and make one up if there is none.
+    """Return the password of the hot spot; without one, create it and store it in the secrets.
 
     Raises:
         ApplianceError: The secrets cannot be read or written.

@@ -1,4 +1,4 @@
-"""Joining Wi-Fi networks in the background, with a way back, and forgetting them."""
+"""Join Wi-Fi networks in the background, go back after a failure, and forget networks."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ _NOT_OFFERED = {
 
 
 class AttemptState(StrEnum):
-    """How far the joining of a network is."""
+    """The progress of an attempt to join a network."""
 
     RUNNING = "running"
     DONE = "done"
@@ -90,7 +90,7 @@ class WifiService:
         return await self._manager.list_profiles()
 
     async def start_joining(self, ssid: str, password: str, *, hidden: bool) -> asyncio.Task[None]:
-        """Begin to join `ssid`. The outcome is in `last` when the task ends.
+        """Begin to join `ssid`. When the task ends, `last` has the outcome.
 
         Raises:
             InvalidOption: The password is missing, or cannot be one.
@@ -137,14 +137,14 @@ class WifiService:
         self.hotspot.wake()
 
     async def _delete_others(self, ssid: str, identity: str) -> None:
-        """Delete the older profiles of `ssid`, of which the password is not the present one."""
+        """Delete the older profiles of `ssid`, whose password may be an old one."""
         with contextlib.suppress(ApplianceError):
             for each in await self.list_profiles():
                 if each.ssid == ssid and each.uuid != identity:
                     await self._manager.delete_profile(each.uuid)
 
     async def _go_back(self, before: Profile | None, *, had_hotspot: bool) -> str:
-        """Connect what was connected before, as NetworkManager also does, and say how that went."""
+        """Connect again what was connected before, and return the result in words."""
         try:
             if had_hotspot:
                 await self.hotspot.open()
@@ -187,7 +187,7 @@ def _require_good_password(ssid: str, security: Security, password: str) -> None
 
 
 def _explain(error: ApplianceError, ssid: str, security: Security) -> str:
-    """Return why `ssid` was not joined, and what to do."""
+    """Return why `ssid` was not joined, and how to correct that."""
     if not isinstance(error, NmcliError):
         return str(error)
     text = str(error)

@@ -1,4 +1,4 @@
-"""NetworkManager, by its command nmcli.
+"""NetworkManager, used by its command nmcli.
 
 Every user of the machine can read the arguments of a process, so a password only goes through
 standard input.
@@ -50,7 +50,7 @@ class NmcliError(Refused):
 
 
 class Security(StrEnum):
-    """What a network asks for."""
+    """The security of a Wi-Fi network."""
 
     OPEN = "open"
     OWE = "owe"  # encrypted, without a password
@@ -61,17 +61,17 @@ class Security(StrEnum):
 
     @property
     def key_management(self) -> str:
-        """The value of `wifi-sec.key-mgmt`; "" without security."""
+        """The value of NetworkManager's `wifi-sec.key-mgmt`; "" without security."""
         return {"owe": "owe", "password": "wpa-psk", "wpa3": "sae"}.get(self, "")
 
     @property
     def has_password(self) -> bool:
-        """Whether one password opens it."""
+        """Whether a single password is enough to join the network."""
         return self in (Security.PASSWORD, Security.WPA3)
 
     @classmethod
     def of(cls, column: str) -> "Security":
-        """Return the meaning of the column `SECURITY` of nmcli, such as `WPA1 WPA2`."""
+        """Return the security for the column `SECURITY` of nmcli, such as `WPA1 WPA2`."""
         words = set(column.split())
         if "802.1X" in words:
             return cls.ENTERPRISE
@@ -102,16 +102,20 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Uplink:
-    """A device that leads to other networks. The kernel may not know the name of a modem."""
+    """A connected device that leads to other networks.
+
+    The kernel may have another name for a modem.
+    """
 
     device: str
     is_modem: bool
 
 
 class NetworkManager:
-    """Asks and changes NetworkManager.
+    """Reads and changes NetworkManager.
 
-    Every method raises Unavailable if it does not answer, and Refused if it is not installed.
+    Every method raises Unavailable if NetworkManager does not answer, and Refused if it is not
+    installed.
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
@@ -119,7 +123,10 @@ class NetworkManager:
         self._environment = {**environment, "LC_ALL": "C.UTF-8"}
 
     async def find_device(self) -> str:
-        """Return the Wi-Fi device. Raises Refused with what to do if there is none to use."""
+        """Return the name of the Wi-Fi device.
+
+        Raises Refused, with a remedy, if none can be used.
+        """
         rows = await self._rows("DEVICE,TYPE,STATE", "device", "status")
         devices = {name: state for name, kind, state in rows if kind in _WIFI_TYPES and state != "unmanaged"}
         if not devices:
@@ -129,7 +136,7 @@ class NetworkManager:
         return min(devices, key=lambda name: devices[name] == "unavailable")
 
     async def list_uplinks(self) -> list[Uplink]:
-        """Return the connected devices that lead somewhere."""
+        """Return the connected devices that lead to other networks."""
         rows = await self._rows("DEVICE,TYPE,STATE", "device", "status")
         connected = [(name, kind) for name, kind, state in rows if state.startswith("connected")]
         return [Uplink(name, is_modem=kind in _MODEM_TYPES) for name, kind in connected if kind in _UPLINKS]
@@ -176,7 +183,7 @@ class NetworkManager:
     async def add_profile(self, ssid: str, security: Security, *, hidden: bool) -> str:
         """Store a connection to `ssid` without its password, and return its UUID.
 
-        It does not connect by itself until `keep_profile`.
+        NetworkManager does not use it by itself until `keep_profile` is called.
         """
         identity = str(uuid.uuid4())
         more = ["wifi.hidden", "yes"] if hidden else []
@@ -219,9 +226,10 @@ class NetworkManager:
             await asyncio.gather(refusal, connection, return_exceptions=True)
 
     async def _wait_for_refusal(self) -> bool:
-        """Return True as soon as a device asks for its password again; False without a monitor.
+        """Return True as soon as a device asks for its password again; False if nmcli cannot watch.
 
-        nmcli itself does not report that: it answers with the same password until the time is over.
+        The command that connects does not report that: it answers with the same password until its
+        timeout.
         """
         asked = set[str]()
         with contextlib.suppress(OSError):
@@ -250,7 +258,7 @@ class NetworkManager:
         return [row for row in rows if len(row) == fields.count(",") + 1]
 
     async def _run(self, *words: str, standard_input: bytes = b"", timeout: float = _TIMEOUT) -> str:
-        """Return what nmcli prints. Raises Unavailable, Refused or NmcliError."""
+        """Return the output of nmcli. Raises Unavailable, Refused or NmcliError."""
         try:
             async with self._started(*words) as process, asyncio.timeout(timeout):
                 output, errors = await process.communicate(standard_input)
@@ -269,7 +277,7 @@ class NetworkManager:
 
     @contextlib.asynccontextmanager
     async def _started(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Start nmcli, and end it after the block. Raises OSError if it is not installed."""
+        """Start nmcli, and end it after the block. Raises OSError if nmcli is not installed."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             "nmcli", *words, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment

@@ -61,7 +61,7 @@ OPERATIONS: Sequence[Operation] = (
 
 
 def show_networks(result: Any, _: object) -> str:
-    """Return one network a line, with the newest attempt to join one."""
+    """Return a line per network, then the newest attempt to join one."""
     lines = [result["obstacle"]] if result["obstacle"] else []
     for each in result["networks"]:
         signal = "away" if each["signal"] is None else f"{each['signal']} %"

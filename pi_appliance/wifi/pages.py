@@ -22,7 +22,7 @@ class WifiPages:
         self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             Route(_PAGE, self.show),
             Route(_PAGE, self.join, methods=["POST"]),
@@ -30,13 +30,16 @@ class WifiPages:
         ]
 
     async def show(self, request: Request) -> Response:
-        """Show the networks, after a scan with `scan` in the query. An outcome is shown once."""
+        """Show the networks, after a scan with `scan` in the query.
+
+        The outcome of an attempt is shown once.
+        """
         page = await self._page("wifi/wifi.html", scan="scan" in request.query_params)
         self._services.daemon.wifi.drop_outcome()
         return page
 
     async def part(self, _: Request) -> Response:
-        """Return how the joining goes."""
+        """Return the part of the page with the progress of the attempt."""
         return await self._page("wifi/_attempt.html")
 
     async def join(self, request: Request) -> Response:

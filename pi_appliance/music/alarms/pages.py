@@ -115,7 +115,7 @@ class AlarmPages:
         self._services, self._pages = services, pages
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes of this class."""
         return [
             RoleRoute("/music/alarms", self.alarms, Role.CONTROL),
             RoleRoute("/music/alarms/new", self.new_alarm, Role.CONTROL),

@@ -62,7 +62,7 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "AppriseNotifier":
 
 
 class AppriseNotifier:
-    """Send messages to one address."""
+    """Sends messages to one address."""
 
     def __init__(self, apprise: Any, url: str) -> None:
         self._apprise = apprise
@@ -112,7 +112,7 @@ class AppriseNotifier:
 
 @contextlib.contextmanager
 def _capture_log() -> Iterator[list[str]]:
-    """Collect the log messages of Apprise during the block; nothing else sees them."""
+    """Collect the log messages of Apprise during the block, and hide them from other handlers."""
     log_lines: list[str] = []
 
     class LogCapture(logging.Handler):

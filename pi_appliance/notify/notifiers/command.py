@@ -15,7 +15,7 @@ _TITLE = "{title}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys under `with:`."""
+    """The keys below `with:` of the notifier."""
 
     run: Annotated[
         list[str],
@@ -47,7 +47,7 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "CommandNotifier":
 
 
 class CommandNotifier:
-    """Send messages to one program."""
+    """Sends messages by starting a program."""
 
     def __init__(self, argv: list[str], environment: Mapping[str, str]) -> None:
         self._argv, self._environment = argv, environment
