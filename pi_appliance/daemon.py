@@ -27,8 +27,8 @@ from pi_appliance.access.devices import FILE as DEVICES_FILE
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
 from pi_appliance.cli.client import local_config_option, visible
-from pi_appliance.config import config_file, secrets
-from pi_appliance.config.config_file import WrongFile
+from pi_appliance.config import last_good, secrets
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.config.options import Config, Message
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.config.units import format_time
@@ -215,17 +215,17 @@ class Daemon:
     def config_error(self) -> WrongFile | None:
         """The problems of the file, and since when the configuration in use was the file."""
         error = self._config_error
-        return None if error is None else config_file.describe_error(self.appliance.config, error)
+        return None if error is None else last_good.describe_error(self.appliance.config, error)
 
     def _report_configuration(self, error: ConfigError | None) -> None:
         """Save a copy of the configuration if the file is valid; otherwise report its `error`."""
         self._config_error, config = error, self.appliance.config
         try:
             if error is None:
-                config_file.save_last_good(config)
+                last_good.save_last_good(config)
                 return
             self.say(f"the configuration file is wrong, so the last good one stays in use:\n{error}", is_problem=True)
-            if config_file.record_error(config, error):
+            if last_good.record_error(config, error):
                 title = f"the configuration of {config.name or network.host_name()} is wrong"
                 message = Message(title=title, body=f"{error}\n\n{_USED}")
                 for name in config.notify.on_failure or ():

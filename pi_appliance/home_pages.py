@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from pi_appliance.access.password import SetupFile
 from pi_appliance.config import secrets, units
-from pi_appliance.config.config_file import WrongFile
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.config.options import Config
 from pi_appliance.diagnostics.health import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError, ConfigError

@@ -10,17 +10,17 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict
 
 from pi_appliance.config import editing
 from pi_appliance.config.binding import YamlPath, decode_text, parse_yaml
-from pi_appliance.config.loader import find_state_dirs, last_good_path, load_config, load_usable, read_yaml
+from pi_appliance.config.last_good import find_state_dirs, load_usable
+from pi_appliance.config.loader import load_config, read_yaml
 from pi_appliance.config.options import Config
-from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
+from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.system import files
 from pi_appliance.system.files import display_path
 
@@ -211,51 +211,3 @@ def load_for_history(path: Path) -> Config:
             if (folder / FOLDER).is_dir():
                 return Config(path=path, state_dir=folder)
         raise
-
-
-def save_last_good(config: Config) -> None:
-    """Copy the text of `config` into the state folder, unless the copy is the same.
-
-    Raises:
-        Unavailable: It cannot be written.
-    """
-    _write_if_changed(last_good_path(config.path, config.state_dir), config.text)
-    with contextlib.suppress(OSError):
-        _error_path(config).unlink()
-
-
-def record_error(config: Config, error: ConfigError) -> bool:
-    """Record `error` of the file of `config`, and return whether it is a new one.
-
-    Raises:
-        Unavailable: It cannot be written.
-    """
-    return _write_if_changed(_error_path(config), str(error))
-
-
-def _error_path(config: Config) -> Path:
-    return last_good_path(config.path, config.state_dir).with_suffix(".error")
-
-
-def _write_if_changed(path: Path, text: str) -> bool:
-    content = text.encode()
-    with contextlib.suppress(OSError):
-        if path.read_bytes() == content:
-            return False
-    files.write_file(path, content, mode=0o600)  # addresses may contain keys
-    return True
-
-
-class WrongFile(TypedDict):
-    """The problems of the file, and since when the configuration in use was the file."""
-
-    problems: Sequence[Problem]
-    in_use_since: datetime | None
-
-
-def describe_error(config: Config, error: ConfigError) -> WrongFile:
-    """Return the problems of the file, and since when the copy in use was the file."""
-    since = None
-    with contextlib.suppress(OSError):
-        since = datetime.fromtimestamp(last_good_path(config.path, config.state_dir).stat().st_mtime, UTC)
-    return {"problems": error.problems, "in_use_since": since}

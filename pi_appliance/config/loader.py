@@ -1,7 +1,5 @@
 """Load appliance.yaml. All problems are reported together."""
 
-import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -239,8 +237,6 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
             yield tree.problem(where, f"no job is called {report_from!r}", suggest(report_from, names))
 
 
-_STATE_DIRS = ("/var/lib/pi-appliance", "~/.local/state/pi-appliance", "state")
-"""State folders of the service and of `config init`, for a file that does not name its own."""
 _SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)
 _NEED_OPTIONS = ("jobs", "player", "notifiers")  # useless without their options
 
@@ -277,44 +273,6 @@ def _good_keys(section: str, path: Path) -> Mapping[str, object]:
     data = tree.data if isinstance(tree.data, dict) else {}
     data = {key: value for key, value in data.items() if key not in _NEED_OPTIONS}
     return _valid_keys(tree, data, Config, path.parent)
-
-
-def load_usable(path: Path, state_dir: Path | None = None) -> Config:
-    """Read the configuration `path`; if it is wrong, its last good copy, with `error` set.
-
-    Args:
-        path: The file. Relative paths in its copy are relative to its folder, too.
-        state_dir: The folder of the copy, if it is known.
-
-    Raises:
-        ConfigError: The file is wrong, and there is no good copy.
-    """
-    path = path.absolute()
-    try:
-        return load_config(path)
-    except ConfigError as error:
-        for folder in [state_dir] if state_dir else find_state_dirs(path):
-            with contextlib.suppress(OSError, UnicodeError, ConfigError):
-                config = load_config(path, last_good_path(path, folder).read_text("utf-8"))
-                return replace(config, state_dir=folder, error=error)
-        raise
-
-
-def find_state_dirs(path: Path) -> list[Path]:
-    """Return the folders in which the copy of the wrong file `path` may be."""
-    partial = load_partial(path)
-    places = [*os.environ.get("STATE_DIRECTORY", "").split(":"), *_STATE_DIRS]
-    usual = [path.parent / os.path.expanduser(each) for each in places if each]  # noqa: PTH111 - pathlib raises without a home
-    return [*([partial.state_dir] if partial else []), *usual]
-
-
-def last_good_path(path: Path, state_dir: Path) -> Path:
-    """Return the path of the last good copy of the file `path`.
-
-    Its name has a checksum of `path`, so that another file never uses it.
-    """
-    digest = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
-    return state_dir / f"last-good-{digest[:12]}.yaml"
 
 
 def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dict[binding.YamlPath, str]:

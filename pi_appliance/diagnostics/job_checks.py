@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config import loader, secret_writer, secrets, units
+from pi_appliance.config import last_good, loader, secret_writer, secrets, units
 from pi_appliance.config.options import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import (
     UNKNOWN,
@@ -271,7 +271,7 @@ def check_configuration(context: DiagnosticContext) -> Iterator[CheckResult]:
     if isinstance(context.error, ConfigError):
         first, *more = map(str, context.error.problems)
         count = f" (and {len(more)} more)" if more else ""
-        copy = context.config and loader.last_good_path(context.path, context.config.state_dir)
+        copy = context.config and last_good.last_good_path(context.path, context.config.state_dir)
         usable = "the last good configuration is used meanwhile" if copy and os.access(copy, os.F_OK) else ""
         yield fail(units.join_clauses(first + count, usable), f"{_CHECK}{context.option}")
         return

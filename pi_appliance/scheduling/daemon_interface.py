@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from pi_appliance.config.config_file import ConfigFile, WrongFile
+from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.storage.run_requests import RunRequest

@@ -16,7 +16,7 @@ from typing import Any
 from pi_appliance.access.authenticator import Authenticator
 from pi_appliance.access.devices import Devices
 from pi_appliance.app import WebService
-from pi_appliance.config.config_file import WrongFile
+from pi_appliance.config.last_good import WrongFile
 from pi_appliance.errors import Refused
 from pi_appliance.maintenance.releases import Installation
 from pi_appliance.maintenance.update_check import UpdateChecker, UpdatePlaces

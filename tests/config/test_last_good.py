@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.config_file import save_last_good
-from pi_appliance.config.loader import last_good_path, load_config, load_usable
+from pi_appliance.config.last_good import last_good_path, load_usable, save_last_good
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError
 from tests.examples import repetitions
 from tests.installation import Installation, wait_until
@@ -151,7 +151,7 @@ def test_a_kill_while_the_copy_is_written_leaves_a_good_copy(installation):
     script = """
 import dataclasses, sys
 from pathlib import Path
-from pi_appliance.config.config_file import save_last_good
+from pi_appliance.config.last_good import save_last_good
 from pi_appliance.config.loader import load_config
 config = load_config(Path(sys.argv[1]))
 save_last_good(config)
