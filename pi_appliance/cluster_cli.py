@@ -17,7 +17,7 @@ from pi_appliance.config.units import format_size
 from pi_appliance.errors import Refused
 
 if TYPE_CHECKING:
-    from pi_appliance.jobs.cluster_client import MemberFolder
+    from pi_appliance.cluster.client import MemberFolder
 
 _KERNEL_INTERVAL = 5.0  # seconds
 
@@ -42,9 +42,9 @@ def run(cores: int | None, config: Path) -> None:
       1   this machine is in no cluster, or a package of the cluster is not installed
       2   the configuration is wrong
     """
+    from pi_appliance.cluster.client import MemberFolder
     from pi_appliance.cluster.member import run_at_low_priority
     from pi_appliance.config.loader import load_config
-    from pi_appliance.jobs.cluster_client import MemberFolder
 
     folder = MemberFolder(load_config(config).state_dir)
     if folder.membership() is None:

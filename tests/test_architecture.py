@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 PLATFORM = {"errors", "plugins", "roles", "operations", "json_schema", "system"}
-FEATURES = {"cluster", "posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
+FEATURES = {"posting", "music", "puzzles", "notify", "settings", "triggers", "wifi"}
 SURFACES = {"api", "pages", "cli", "page", "text", "webhooks"}
 MAY_IMPORT = {
     "errors": set[str](),
@@ -25,8 +25,9 @@ MAY_IMPORT = {
     "storage": PLATFORM | {"config"},
     "scheduling": PLATFORM | {"config", "storage"},
     "jobs": PLATFORM | {"config", "storage", "scheduling"},
-    **{feature: PLATFORM | {"config", "storage", "scheduling", "jobs"} for feature in FEATURES},
-    "diagnostics": PLATFORM | {"config", "storage", "scheduling", "jobs"} | FEATURES,
+    "cluster": PLATFORM | {"config", "storage", "scheduling", "jobs"},
+    **{feature: PLATFORM | {"config", "storage", "scheduling", "jobs", "cluster"} for feature in FEATURES},
+    "diagnostics": PLATFORM | {"config", "storage", "scheduling", "jobs", "cluster"} | FEATURES,
     "maintenance": PLATFORM | {"config", "storage", "scheduling", "jobs", "diagnostics"},
     "web": PLATFORM | {"config", "storage", "scheduling"},
     "cli": PLATFORM | {"config", "storage", "scheduling"},
@@ -130,7 +131,7 @@ LIBRARIES = {
     "cronsim": {"scheduling.schedule"},
     "crontab": {"scheduling.crontab"},
     "cryptography": {"cluster.certificates", "storage.backup_archive"},
-    "distributed": {"cluster.member", "jobs.cluster_client"},
+    "distributed": {"cluster.member", "cluster.client"},
     "gpiozero": {"triggers.buttons"},
     "h11": {"music.volumio.client"},
     "httpx": {"system.http"},

@@ -12,11 +12,11 @@ from starlette.routing import Route
 
 from pi_appliance import __version__
 from pi_appliance.cluster import join_code
+from pi_appliance.cluster.client import MemberFolder, require_libraries
 from pi_appliance.cluster.tasks import ClusterWorkerJson, WorkersJson, python_version, run_task
 from pi_appliance.config import editing, units
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.jobs.cluster_client import MemberFolder, require_libraries
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.daemon_interface import Services

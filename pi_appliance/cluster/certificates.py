@@ -6,8 +6,8 @@ Dask does not compare host names: each side accepts any certificate of this auth
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from pi_appliance.cluster.client import MemberFolder
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.cluster_client import MemberFolder
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -98,7 +98,7 @@ class ClusterConnection:
 
 
 @contextlib.contextmanager
-def connect(config: Config) -> Iterator[ClusterConnection]:
+def connect_to_cluster(config: Config) -> Iterator[ClusterConnection]:
     """Connect to the cluster of `config` for a `with` block. It never fails: see `note`."""
     if config.cluster is None:
         yield ClusterConnection()

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from pi_appliance.cluster.client import MemberFolder
 from pi_appliance.errors import InvalidOption
-from pi_appliance.jobs.cluster_client import MemberFolder
 
 LIFETIME = timedelta(minutes=15)
 _SIZE = 20  # bytes

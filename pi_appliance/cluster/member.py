@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
+from pi_appliance.cluster.client import MemberFolder, Membership, require_libraries
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.cluster_client import MemberFolder, Membership, require_libraries
 from pi_appliance.system import network
 
 _CHECK_INTERVAL = 5.0  # seconds between two looks at the membership and the workers

@@ -16,8 +16,8 @@ from typing import Annotated, Any, TypedDict
 
 from pi_appliance import __version__, errors
 from pi_appliance.cluster import certificates, join_code
+from pi_appliance.cluster.client import MemberFolder, Membership, open_client
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.jobs.cluster_client import MemberFolder, Membership, open_client
 from pi_appliance.system import http, network
 
 JOIN_PATH = "/cluster/join"

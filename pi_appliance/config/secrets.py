@@ -5,6 +5,7 @@ import contextlib
 import html
 import json
 import logging
+import os
 import re
 import shlex
 import stat
@@ -248,6 +249,12 @@ def secret_variables(environment: Mapping[str, str], named: Collection[str]) -> 
     kinds = tuple(f"{kind.upper().replace('-', '_')}_" for kind in plugins.names("networks"))
     keys = {name for name in environment if name.startswith(kinds) and SECRET_NAME.search(name)}
     return frozenset(keys | (environment.keys() & {*KNOWN, *named}))
+
+
+def environment_without_secrets(named: Collection[str]) -> dict[str, str]:
+    """Return the environment for a program. `named` are secrets of the configuration."""
+    hidden = secret_variables(os.environ, named)
+    return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
 def values(

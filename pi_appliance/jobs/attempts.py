@@ -1,4 +1,4 @@
-"""Attempts of a run: each is a worker process with limits, started and suspended by conditions."""
+"""The attempts of a run: each is a worker process with limits."""
 
 import contextlib
 import json
@@ -6,29 +6,25 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from pi_appliance import plugins
-from pi_appliance.config import secrets, units
-from pi_appliance.config.options import Conditions, Config, Job, SuspendWhen
-from pi_appliance.config.secrets import secret_names
-from pi_appliance.config.units import format_size
+from pi_appliance.config import units
+from pi_appliance.config.options import Job
+from pi_appliance.config.secrets import environment_without_secrets, secret_names
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.jobs.conditions import SuspendMonitor, missing_sensors
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, run_variables
 from pi_appliance.storage.run_log import RunLog
 from pi_appliance.system import files, limits, process
 from pi_appliance.system.backoff import retry_delay
-from pi_appliance.system.machine import Sensors, free_space
-from pi_appliance.system.process import describe_exit_status
+from pi_appliance.system.machine import Sensors
 
-HYSTERESIS = 5.0  # degrees below the limit at which a run continues
-COMMAND_TIMEOUT = 30.0  # seconds
 _GRACE = 0.5  # seconds after the deadline until the worker ends itself
 SENSOR_INTERVAL = 15.0  # seconds between two readings
 _MAX_SEARCHED = 50  # earlier runs that are searched for the same note
@@ -81,7 +77,7 @@ class Attempts:
     ) -> None:
         self.appliance, self.job, self.number, self.due = appliance, job, number, due
         self.lock, self.stop, self.listener = lock, stop, listener
-        self.log = RunLog(appliance.log_path(job.name, number))
+        self.log_path = appliance.log_path(job.name, number)
         self.place: int | None = None
         """The descriptor of the place, which the worker holds too."""
         self.options: Mapping[str, Any] = {}
@@ -99,6 +95,7 @@ class Attempts:
         self.on_long_wait: Callable[[LongWait], None] | None = None
         """Called when a program runs long. It may execute another program, which continues."""
         self._resumed: LongWait | None = None
+        self._log: RunLog | None = None  # many runs have no output
 
     def resume(self, wait: LongWait, log_error: int) -> None:
         """Have `run` continue with the attempt that another process left.
@@ -106,10 +103,10 @@ class Attempts:
         `log_error` is the number of the error by which that could not write the log, or 0.
         """
         self._resumed, self.count, self.details, self.progress = wait, wait.count, wait.details, wait.progress
-        self.log = RunLog.resume(self.log.path)
-        self.output_tail = self.log.tail(process.MAX_TAIL)
+        self._log = RunLog.resume(self.log_path)
+        self.output_tail = self._log.tail(process.MAX_TAIL)
         if log_error:
-            self.log_error = str(files.write_error(self.log.path, OSError(log_error, os.strerror(log_error))))
+            self.log_error = str(files.write_error(self.log_path, OSError(log_error, os.strerror(log_error))))
 
     def run(
         self, random: Random, sensors: Sensors | None = None, sensor_interval: float = SENSOR_INTERVAL
@@ -146,7 +143,7 @@ class Attempts:
                     return self._add_details(AttemptResult(Outcome.STOPPED, reason, {}))
             return AttemptResult(Outcome.STOPPED, "stopped before it began", {})
         finally:
-            self._write_log(self.log.close)
+            self._close_log()
 
     def _run_once(self, seconds: float, suspend: process.Suspend | None) -> AttemptResult:
         self.message, self.output_tail = {}, b""
@@ -201,7 +198,7 @@ class Attempts:
             return None
 
         def leave(child: process.Child) -> None:
-            if self.log.is_complete and not self.log_error:
+            if (self._log is None or self._log.is_complete) and not self.log_error:
                 on_long_wait(LongWait(child, program, plan, self.count, self.details, self.progress))
 
         return leave
@@ -309,21 +306,31 @@ class Attempts:
 
     def _add_note(self, text: str) -> None:
         line = f"pi-appliance: {text}\n".encode()
-        self._write_log(lambda: self.log.write(line))
+        self._write_log(line)
         self.listener.on_output(line)
 
     def _handle_output(self, chunk: bytes) -> None:
         self.output_tail = (self.output_tail + chunk)[-process.MAX_TAIL :]
-        self._write_log(lambda: self.log.write(chunk))
+        self._write_log(chunk)
         self.listener.on_output(chunk)
 
-    def _write_log(self, write: Callable[[], None]) -> None:
-        """Write to the log. A write error does not end the run."""
-        if not self.log_error:
-            try:
-                write()
-            except Unavailable as error:
-                self.log_error = str(error)
+    def _write_log(self, output: bytes) -> None:
+        """Append to the log. After a write error, the run continues without the log."""
+        if self.log_error:
+            return
+        self._log = self._log or RunLog(self.log_path)
+        try:
+            self._log.write(output)
+        except Unavailable as error:
+            self.log_error = str(error)
+
+    def _close_log(self) -> None:
+        if self._log is None or self.log_error:
+            return
+        try:
+            self._log.close()
+        except Unavailable as error:
+            self.log_error = str(error)
 
     def _handle_message(self, line: bytes) -> None:
         try:
@@ -334,7 +341,7 @@ class Attempts:
             self._update_progress(message["progress"], message["note"])
             return
         if "traceback" in message:
-            self._write_log(lambda: self.log.write(message["traceback"].encode()))
+            self._write_log(message["traceback"].encode())
         self.message = message
 
     def _update_progress(self, done: float | None, note: str) -> None:
@@ -344,122 +351,3 @@ class Attempts:
     def _show_progress(self, done: float | None, note: str) -> None:
         self.lock.write_status(self.number, done, note)
         self.listener.on_progress(done, note)
-
-
-# Conditions of a start and of a suspension. Without the sensor, a condition counts as met.
-
-
-def find_unmet(
-    conditions: Conditions, *, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
-) -> str:
-    """Return why `conditions` do not hold, or '' if all do.
-
-    Args:
-        conditions: the conditions of a job.
-        sensors: the sensors of this machine.
-        free: returns the free bytes.
-        run: runs a command and returns an error or ''. The command is checked last.
-    """
-    return next(_unmet_reasons(conditions, sensors, free, run), "")
-
-
-def find_unmet_condition(job: Job, config: Config, stop: process.StopSignal) -> str:
-    """Return why `job` may not run on this machine now, or '' if it may.
-
-    `stop` interrupts a slow command.
-    """
-    if job.conditions is None:
-        return ""
-    return find_unmet(
-        job.conditions,
-        sensors=Sensors(),
-        free=lambda: free_space(config.state_dir),
-        run=lambda argv: check_command(argv, config.path.parent, stop, secret_names(config)),
-    )
-
-
-def missing_sensors(job: Job, sensors: Sensors) -> list[str]:
-    """Return the sensors that `job` needs and this machine lacks: temperature, power."""
-    conditions, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
-    sensors_missing = []
-    if (conditions.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
-        sensors_missing.append("temperature")
-    if (conditions.not_throttled or pause.throttled) and sensors.power().throttled is None:
-        sensors_missing.append("power")
-    return sensors_missing
-
-
-def environment_without_secrets(named: Collection[str]) -> dict[str, str]:
-    """Return the environment for a program. `named` are secrets of the configuration."""
-    hidden = secrets.secret_variables(os.environ, named)
-    return {name: value for name, value in os.environ.items() if name not in hidden}
-
-
-def check_command(
-    argv: Sequence[str],
-    directory: Path,
-    stop: process.StopSignal,
-    named: Collection[str] = (),
-    patience: float = COMMAND_TIMEOUT,
-) -> str:
-    """Run a command in `directory`, and return '' if it exits with 0, otherwise the error.
-
-    Its output is discarded, and its processes are killed at its end. It gets no secrets of the
-    appliance. `named` are the secrets in the configuration.
-    """
-    environment = environment_without_secrets(named)
-    program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
-    result = process.run_program(
-        process.Program(argv=[program, *argv[1:]], folder=directory, environment=environment),
-        stop=stop,
-        seconds=patience,
-        on_output=lambda _: None,
-    )
-    if result.error is not None:
-        return f"{argv[0]} cannot be run: {result.error.strerror}"
-    exit_state = result.process
-    if exit_state.timed_out:
-        return f"{argv[0]} gave no answer within {patience:g} s"
-    if exit_state.stopped:
-        return f"stopped before {argv[0]} gave an answer"
-    return "" if exit_state.status == 0 else f"{argv[0]} {describe_exit_status(exit_state.status)}"
-
-
-class SuspendMonitor:
-    """Decides whether a run is suspended. Once it is too hot, it must cool down by `HYSTERESIS`."""
-
-    def __init__(self, when: SuspendWhen, sensors: Sensors) -> None:
-        self._when, self._sensors, self._hot = when, sensors, False
-
-    def reason(self) -> str:
-        """Return why the run is suspended now, or '' if it is not."""
-        limit, heat = self._when.temperature_above, None
-        if limit is not None:
-            heat = self._sensors.temperature()
-            self._hot = heat is not None and heat > limit - (HYSTERESIS if self._hot else 0)
-        if self._hot:
-            return f"{heat:.1f} °C"
-        return _power_problem(self._sensors) if self._when.throttled else ""
-
-
-def _unmet_reasons(
-    conditions: Conditions, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
-) -> Iterator[str]:
-    below = conditions.temperature_below
-    if below is not None and (heat := sensors.temperature()) is not None and heat >= below:
-        yield f"temperature {heat:.1f} °C is not below {below:g} °C"
-    if conditions.not_throttled and (reason := _power_problem(sensors)):
-        yield reason
-    if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
-        yield f"{format_size(room)} free, less than {format_size(conditions.disk_free)}"
-    if conditions.online and not sensors.online():
-        yield "the network has no default route"
-    if conditions.command is not None and (reason := run(conditions.command)):
-        yield reason
-
-
-def _power_problem(sensors: Sensors) -> str:
-    power = sensors.power()
-    if power.under_voltage:
-        return "under-voltage"
-    return "throttled" if power.throttled else ""

@@ -17,7 +17,8 @@ from pi_appliance.config import units
 from pi_appliance.config.options import Config, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import pings
-from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait, find_unmet_condition
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener, LongWait
+from pi_appliance.jobs.conditions import find_unmet_condition
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
@@ -317,7 +318,7 @@ def _run_attempts(
     spec, lock = active.spec, attempts.lock
     attempts.place, attempts.options = spec.place, spec.options
     if become_small is not None:
-        attempts.on_long_wait = lambda wait: become_small(replace(active, wait=wait), attempts.log.path)
+        attempts.on_long_wait = lambda wait: become_small(replace(active, wait=wait), attempts.log_path)
     result = attempts.run(random)
     stop_reason = lock.stop_reason(active.number)
     if result.outcome is Outcome.STOPPED and stop_reason:

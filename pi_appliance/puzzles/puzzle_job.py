@@ -16,10 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
+from pi_appliance.cluster.client import connect_to_cluster
 from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import Limits, Size, format_size, join_clauses
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Issues, Refused, Unavailable, UnknownName
-from pi_appliance.jobs import cluster_client
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.puzzles import Answer, Progress, Puzzle, SolveMode, pluralize
 from pi_appliance.puzzles.board_report import (
@@ -56,7 +56,7 @@ class PuzzleContext(JobContext):
         folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
         FileCache(folder).remove_stale_files()
-        with cluster_client.connect(self.config) as cluster:
+        with connect_to_cluster(self.config) as cluster:
             self.cluster_note = cluster.note
             with local.open_runtime(
                 folder,

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.cluster import certificates, join_code, tasks
+from pi_appliance.cluster import client as cluster_client
+from pi_appliance.cluster.client import MemberFolder
 from pi_appliance.errors import InvalidOption, Refused, Unavailable
-from pi_appliance.jobs import cluster_client
-from pi_appliance.jobs.cluster_client import MemberFolder
 from pi_appliance.storage.backup_archive import archive_chunks
 from tests.web.served_appliance import ServedAppliance, configuration, served
 

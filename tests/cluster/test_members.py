@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from pi_appliance.cluster import tasks
+from pi_appliance.cluster.client import MemberFolder, connect_to_cluster, open_client
 from pi_appliance.errors import Refused
-from pi_appliance.jobs import cluster_client
-from pi_appliance.jobs.cluster_client import MemberFolder
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.sudoku import kernel
 from tests.installation import PROGRAM, Installation, wait_until
@@ -119,7 +118,7 @@ def test_a_worker_with_a_certificate_of_another_cluster_is_refused(pair, tmp_pat
     tasks.create(str(tmp_path), 1)  # a cluster of its own
     foreign = MemberFolder(tmp_path)
     with pytest.raises(Refused, match="cannot be reached"):
-        cluster_client.open_client(pair.scheduler, foreign, timeout=3)
+        open_client(pair.scheduler, foreign, timeout=3)
     program = [
         *(Path(library.origin).parents[4] / "bin" / "dask", "worker", pair.scheduler),
         *("--tls-ca-file", MemberFolder(pair.first.state).authority),
@@ -133,11 +132,11 @@ def test_a_worker_with_a_certificate_of_another_cluster_is_refused(pair, tmp_pat
 
 def test_a_machine_without_its_certificate_is_told_so(pair, tmp_path):
     with pytest.raises(Refused, match=r"authority\.pem is missing, so the cluster does not let this machine in"):
-        cluster_client.open_client(pair.scheduler, MemberFolder(tmp_path))
+        open_client(pair.scheduler, MemberFolder(tmp_path))
 
 
 def test_a_worker_that_is_killed_comes_back(pair):
-    with cluster_client.connect(_config(pair.second)) as cluster:
+    with connect_to_cluster(_config(pair.second)) as cluster:
         assert cluster.executor is not None
         process = cluster.executor.submit(os.getpid).result(timeout=30)
         os.kill(process, 9)
@@ -161,7 +160,7 @@ def test_a_job_over_the_cluster_gives_the_same_report(pair, tmp_path):
     reports = [_report(each) for each in (alone, together)]
     assert reports[0]["boards"] == reports[1]["boards"]
     assert "Cluster" not in (together.state / "reports" / "puzzle" / "result.txt").read_text()
-    with cluster_client.open_client(pair.scheduler, MemberFolder(together.state)) as client:
+    with open_client(pair.scheduler, MemberFolder(together.state)) as client:
         calls = client.run_on_scheduler(_count_calls)
     assert calls > 0, "the workers answered nothing"
 
@@ -178,7 +177,7 @@ def test_a_job_whose_worker_is_killed_in_the_middle_gives_the_same_report(pair, 
         (each.folder / "open.txt").write_text(OPEN_GRID)
     assert together.run("reload").returncode == 0
     assert alone.run("jobs", "run", "puzzle").returncode == 0
-    with cluster_client.open_client(pair.scheduler, MemberFolder(together.state)) as client:
+    with open_client(pair.scheduler, MemberFolder(together.state)) as client:
         run = together.start("jobs", "run", "puzzle")
         wait_until(lambda: all(client.processing().values()))
         killed = client.run(os.getpid).popitem()[1]

@@ -12,10 +12,8 @@ import pytest
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.options import Conditions, SuspendWhen
 from pi_appliance.config.units import parse_size
-from pi_appliance.jobs.attempts import (
-    AttemptResult,
-    Attempts,
-    Listener,
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
+from pi_appliance.jobs.conditions import (
     SuspendMonitor,
     check_command,
     find_unmet,
