@@ -40,7 +40,7 @@ def require_libraries() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """How this machine belongs to a cluster."""
+    """The place of this machine in a cluster."""
 
     scheduler: str  # its address, such as tls://192.168.1.20:8786
     is_first: bool  # the scheduler and the certificate authority are on this machine
@@ -58,7 +58,7 @@ class MemberFolder:
         self._membership = self.path / "member.json"
 
     def membership(self) -> Membership | None:
-        """Return how this machine belongs to a cluster, or None if it does not."""
+        """Return the place of this machine in a cluster, or None if it is in no cluster."""
         try:
             return Membership(**json.loads(self._membership.read_text("utf-8")))
         except FileNotFoundError:
@@ -67,16 +67,16 @@ class MemberFolder:
             raise Refused(f"{self._membership} cannot be read: {error}; run: pi-appliance cluster leave") from None
 
     def save(self, membership: Membership) -> None:
-        """Save the membership: it is complete. Raises Unavailable."""
+        """Save the membership, which completes joining. Raises Unavailable."""
         self.write(self._membership, json.dumps(asdict(membership)).encode())
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file of the folder that only its owner can read. Raises Unavailable."""
+        """Write a file that only its owner can read into the folder. Raises Unavailable."""
         files.make_directory(self.path, mode=0o700)
         files.write_file(path, content, mode=0o600)
 
     def clear(self) -> None:
-        """Delete the files. The folder stays: the unit of the member sees it through a mount."""
+        """Delete the files, but not the folder, which the unit of the member has mounted."""
         known = (self.authority, self.authority_key, self.certificate, self.key, self.join_code)
         for path in (self._membership, *known):
             path.unlink(missing_ok=True)
@@ -91,7 +91,10 @@ class MemberFolder:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnection:
-    """An executor on the workers; without one, `note` says why this machine works alone."""
+    """An executor on the workers of the cluster.
+
+    If there is none, `note` says why this machine works alone.
+    """
 
     executor: Executor | None = None
     note: str = ""

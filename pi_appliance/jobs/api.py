@@ -88,7 +88,7 @@ async def resume_job(services: Services, values: Values) -> JobPauseJson:
 
 
 def pause_changed(services: Services, name: str, pause: Pause | None) -> JobPauseJson:
-    """Let the scheduler use the changed `pause`, and return it with the next slot."""
+    """Tell the scheduler about the changed `pause`, and return it with the next slot."""
     services.daemon.wake()
     coming = None if pause else next(services.appliance.slots(name, services.now()), None)
     return {
@@ -150,7 +150,7 @@ def _newest_run(appliance: Appliance, name: str) -> int:
 async def _wait_for_start(
     appliance: Appliance, name: str, trigger: Trigger, newest: int, ended: asyncio.Future[int]
 ) -> int:
-    """Return the number of the run after `newest` whose process has the exit status `ended`."""
+    """Return the number of the run after `newest` whose process ends with the status in `ended`."""
     for _ in range(int(_MAX_START / _POLL_INTERVAL)):
         has_ended = ended.done()
         runs = appliance.store.history(job=name, limit=10)
@@ -166,8 +166,8 @@ async def _wait_for_start(
 async def run_by_event(services: Services, name: str, trigger: Trigger) -> int:
     """Start a run because of an event, and return its number.
 
-    An active run is a matter of `concurrency`, as at a slot: the new run may be recorded as
-    skipped, or wait.
+    If a run is active, `concurrency` decides, as at a slot: the new run may be recorded as skipped,
+    or wait.
 
     Raises:
         UnknownName: There is no such job.
@@ -188,7 +188,7 @@ async def run_by_event(services: Services, name: str, trigger: Trigger) -> int:
 
 
 async def _start_any_run(services: Services, values: Values) -> asyncio.Future[int]:
-    """Start a run as `start_run` does, or request one that has options of its own."""
+    """Start a run as `start_run` does; with options for this run only, request one."""
     appliance, job = services.appliance, services.appliance.job(values["name"])
     options = run_options.parse_run_options(appliance.config, job, values["with"] or ())
     if not options:
@@ -205,7 +205,7 @@ async def _start_any_run(services: Services, values: Values) -> asyncio.Future[i
 
 
 async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
-    """Start the process of a run and return the future of its exit status.
+    """Start the process of a run, and return the future with its exit status.
 
     Raises:
         UnknownName: There is no such job.
@@ -241,10 +241,9 @@ class ScheduledRunJson(TypedDict):
 
 
 async def run_scheduled(services: Services, values: Values) -> ScheduledRunJson:
-    """Run the current slot of a job that cron starts, and return the result once it has ended.
+    """Run the current slot of a job that cron starts, and return the result once the run has ended.
 
-    A slot that the probability excludes is recorded here. Every other one is a process, as for the
-    slots of the daemon.
+    A slot that the chance excludes is recorded here, without a process.
 
     Raises:
         UnknownName: There is no such job.
@@ -276,7 +275,7 @@ class CancelledRunJson(TypedDict):
 
 
 async def cancel_job(services: Services, values: Values) -> CancelledRunJson:
-    """Ask the active run of a job to end, or let one that waits not begin."""
+    """Ask the active run of a job to end, or prevent that a waiting one begins."""
     name, appliance, runs = values["name"], services.appliance, services.daemon.runs
     appliance.sweep()
     waiting = (
@@ -411,7 +410,7 @@ class ReportJson(TypedDict):
 
 
 class DatedReportsJson(TypedDict):
-    """The reports of one run."""
+    """The reports of one run in a dated folder."""
 
     date: str
     files: list[ReportJson]

@@ -31,7 +31,7 @@ class RemovedJobJson(TypedDict):
 
 
 async def get_job(services: Services, values: Values) -> JobEntryJson:
-    """Return the keys of a job, without its programs."""
+    """Return the keys of a job in the file, without its programs."""
     appliance, name = services.appliance, values["name"]
     job = appliance.job(name)
     entry = editor.entry_of(appliance.config, name)
@@ -118,5 +118,5 @@ async def switch_on(services: Services, values: Values) -> JobPauseJson:
 
 
 async def switch_off(services: Services, values: Values) -> JobPauseJson:
-    """Pause a job until it is switched on."""
+    """Pause a job until someone switches it on."""
     return await api.pause_job(services, {**values, "for": None})

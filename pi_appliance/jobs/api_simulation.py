@@ -42,11 +42,14 @@ class _LocalTime:
         raise InvalidOption(f"{name!r} must be a date such as 2027-03-28, not {text!r}")
 
     def start(self, zone: ZoneInfo) -> datetime:
-        """Return the start of a period that begins with it."""
+        """Return the start of a period that begins at this time or day."""
         return self.local.replace(tzinfo=zone).astimezone(UTC)
 
     def end(self, zone: ZoneInfo) -> datetime:
-        """Return the end of a period that includes it. A repeated time is the second one."""
+        """Return the end of a period that includes this time or day.
+
+        Of a time that the clock shows twice, it is the second one.
+        """
         if self.is_day:
             return (self.local + timedelta(days=1)).replace(tzinfo=zone).astimezone(UTC)
         return self.local.replace(tzinfo=zone, fold=1).astimezone(UTC) + timedelta(seconds=1)
@@ -140,7 +143,7 @@ async def simulate_slots(services: Services, values: Values) -> SimulationJson:
 def _simulate(
     config: Config, jobs: Sequence[Job], period: tuple[datetime, datetime], limit: int, secret: bytes
 ) -> tuple[list[slot_plan.SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
-    """Return at most `limit` slots, the number of further ones, and their clock changes."""
+    """Return at most `limit` slots, how many more there are, and the clock changes meanwhile."""
     start, end = period
     coming = slot_plan.simulate_slots(config, jobs, start, end, secret=secret)
     slots = list(islice(coming, limit))

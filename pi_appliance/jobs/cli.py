@@ -219,9 +219,11 @@ def _run_here(
 
 
 def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> Mapping[str, Any] | None:
-    """Have the daemon run the job, and show output and progress until the run ends.
+    """Ask the daemon to run the job, and show output and progress until the run ends.
 
-    A signal to stop cancels the run.
+    A signal to stop cancels the run. Returns None if no daemon runs, or if it does not start the
+    run, because another one is active. A run in this process then waits, replaces the active one,
+    or is skipped, as `concurrency` says.
 
     Returns:
         None if no daemon runs, or if it does not start the run, because another one is active. A
@@ -270,7 +272,7 @@ def _ask_daemon(config: Path, operation: str, values: Values) -> object:
 
 
 def tolerate_closed_pipe(write: Callable[P, None]) -> Callable[P, None]:
-    """Return `write`, which does nothing once the reader is gone. The run goes on to its end."""
+    """Wrap `write` so that it does nothing once the reader of the pipe is gone."""
     is_closed = sys.stdout is None
 
     def write_if_open(*args: P.args, **kwargs: P.kwargs) -> None:

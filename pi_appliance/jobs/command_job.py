@@ -77,7 +77,7 @@ class Options:
     )
 
     def check(self) -> Issues:
-        """Return the errors in the values: key, problem, remedy."""
+        """Return the invalid values: key, problem and remedy."""
         problems: Issues = []
         if not self.run or not self.run[0]:
             problems.append((("run",), "no program is named", 'write run: ["/usr/bin/backup", "--all"]'))

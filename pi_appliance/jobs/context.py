@@ -111,17 +111,17 @@ class JobContext:
 
     @property
     def slot(self) -> str:
-        """The slot as text, or `run 12` for a manual run. Every attempt of a run has the same."""
+        """The slot as text, or `run 12` for a manual run. All attempts of a run have the same."""
         return self.scheduled_for or f"run {self.run_id}"
 
     @property
     def manual(self) -> bool:
-        """Whether a person started the run, and so waits for it."""
+        """Whether a person started the run, and so waits for the result."""
         return self._trigger is Trigger.MANUAL
 
     @property
     def variables(self) -> dict[str, str]:
-        """What a program that the run starts learns about the run, as environment variables."""
+        """The environment variables that tell a program about this run."""
         return run_variables(self.job, self.run_id, self.scheduled_for, self._trigger)
 
     @property
@@ -135,7 +135,7 @@ class JobContext:
         return os.uname().nodename
 
     def clock(self) -> datetime:
-        """Return the current time in UTC."""
+        """Return the current wall-clock time in UTC."""
         return clock.now()
 
     def local_time(self) -> datetime:
@@ -201,10 +201,10 @@ class JobContext:
         return checkpoint.text if checkpoint else None
 
     def save_checkpoint(self, text: str) -> None:
-        """Save durably the unfinished work of this job.
+        """Save the unfinished work of this job durably.
 
-        While there is a checkpoint and no run of the job, the daemon starts one with `resume_only`.
-        Raises `Unavailable`.
+        While a checkpoint exists and no run of the job is active, the daemon starts one with
+        `resume_only`. Raises `Unavailable`.
         """
         self.store.requests.save_checkpoint(self.job, text, now=clock.now())
 
@@ -224,7 +224,7 @@ class JobContext:
         return {}
 
     def next_signal(self) -> str:
-        """Return and remove the signal to this run, such as "snooze"; '' without one."""
+        """Return and remove the signal to this run, such as "snooze"; '' if there is none."""
         with contextlib.suppress(Unavailable):
             version = self.store.version()
             if version != self._signal_version:

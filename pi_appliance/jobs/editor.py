@@ -1,7 +1,7 @@
-"""Jobs that are added, changed, copied and removed in the configuration file.
+"""Add, change, copy and remove jobs in the configuration file.
 
-Only keys whose value differs are written, so that everything else of an entry stays byte for byte.
-Programs are neither added nor changed here (config/hidden_programs.py).
+Only values that differ are written, so that the rest of an entry stays byte for byte. Programs are
+neither added nor changed here (config/hidden_programs.py).
 """
 
 import hashlib
@@ -39,7 +39,7 @@ def version_of(job: Job) -> str:
 
 
 def entry_of(config: Config, name: str) -> dict[str, Any]:
-    """Return the plain data of the job `name` as it stands in the file. Raises UnknownName."""
+    """Return the entry of the job `name` in the file, as plain data. Raises UnknownName."""
     _job(config, name)
     return dict(value_at(_parse(config.text).data, ("jobs", name)) or {})
 
@@ -66,7 +66,7 @@ def parse_assignments(
 
 
 def parse_yaml_text(text: str) -> object:
-    """Return the value of a schedule or chance as it is written in YAML, also without quotes."""
+    """Return the value that `text` has in YAML for a schedule or a chance, also without quotes."""
     try:
         value = parse_yaml(text, "value").data
     except ConfigError:  # such as @daily and */5, which need quotes in YAML
@@ -208,7 +208,9 @@ def new_name(text: str | None, base: str, jobs: Collection[str], reserved: Colle
 
 
 def edit_file(file: ConfigFile, change: Callable[[Any, Config], object]) -> None:
-    """Change the data of `file` by `change`, which gets the configuration in it as well.
+    """Change the content of `file` to the result of `change`.
+
+    `change` gets the data of the file and the configuration.
 
     Raises:
         Refused: A program would be added or changed.
@@ -239,7 +241,7 @@ def block_text(text: str, name: str) -> str:
 
 
 def _excerpt(text: str, name: str) -> str:
-    """Return a file with the job `name` only, or the whole `text` if it needs other parts."""
+    """Return a file with only the job `name`, or the whole `text` if the job needs other parts."""
     tree, lines = _parse(text), text.split("\n")
     first, column = tree.keys["jobs", name]
     last = min(
@@ -254,7 +256,7 @@ def _excerpt(text: str, name: str) -> str:
 
 
 def _block_span(text: str, name: str) -> tuple[int, int]:
-    """Return where the entry of a job begins and ends, without a comment after its name."""
+    """Return where the entry of a job begins and ends, without a comment beside the job's name."""
     start, end = editing.value_span(text, ("jobs", name))
     rest = text[start:end].partition("\n")[0]
     return (start + len(rest) + 1 if not rest.strip() or rest.strip().startswith("#") else start), end

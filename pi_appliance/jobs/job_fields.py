@@ -1,4 +1,4 @@
-"""The keys of a job as fields of a form, made of the schema of its kind.
+"""The keys of a job as fields of a form, derived from the schema of its kind.
 
 A new kind of job, or a new key, needs no code here: the schema has its type, its choices, its
 limits and its description. A value that no field can show is edited as YAML.
@@ -25,7 +25,7 @@ _MAX_COMMON = 4  # optional options of a kind that are shown without "More optio
 
 
 class Control(StrEnum):
-    """How a field is edited."""
+    """The way in which a field is edited."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -90,7 +90,9 @@ class JobField:
         return self if can_show else replace(self, control=Control.YAML)
 
     def parse(self, text: str, before: object = None) -> object:
-        """Return the value of `text`, None if it is blank; `before` is the value in the file.
+        """Return the value of `text`, or None if it is blank.
+
+        `before` is the value in the file.
 
         Raises:
             InvalidOption: It is not YAML.
@@ -111,13 +113,16 @@ class JobField:
 
 
 def kinds() -> dict[str, str]:
-    """Return what each kind of job does, for the kinds that can be added."""
+    """Return the description of each kind of job that can be added on the page."""
     texts = {kind: plugins.load("jobs", kind).__doc__ or "" for kind in plugins.names("jobs") if kind != COMMAND}
     return {kind: text.partition("\n")[0].partition(": ")[2].rstrip(".") for kind, text in texts.items()}
 
 
 def fields_of(kind: str, config: Config) -> list[JobField]:
-    """Return the fields of a job of `kind`, those of its options first. Raises UnknownName."""
+    """Return the fields of a job of `kind`, beginning with the options of the kind.
+
+    Raises UnknownName.
+    """
     schema = job_schema(kind)
     options = schema["properties"].pop(OPTIONS)
     known = {

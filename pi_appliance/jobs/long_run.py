@@ -1,10 +1,10 @@
 """The runner of a long run: it becomes a small process, and is executed again at the end.
 
-    python -m pi_appliance.jobs.long_run RUN JOB CONFIG ERROR
+python -m pi_appliance.jobs.long_run RUN JOB CONFIG ERROR
 
 `RUN` is the descriptor of a file in memory with the active run. `ERROR` is the number of the error
-by which the log could not be written, or 0. `JOB` and `CONFIG` are for a person who lists the
-processes.
+because of which the log could not be written, or 0. `JOB` and `CONFIG` are only there for a person
+who lists the processes.
 """
 
 import contextlib

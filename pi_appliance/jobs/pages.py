@@ -133,7 +133,7 @@ _MAX_TEXT = 400_000  # characters of a report that are shown; more is too slow o
 
 @dataclass(frozen=True, slots=True)
 class JobCard:
-    """A job on the home page."""
+    """The card of a job on the home page."""
 
     view: JobView
     next_selected: Slot | None
@@ -143,23 +143,23 @@ class JobCard:
 
     @property
     def version(self) -> str:
-        """The page draws the card again when it changes."""
+        """A text that changes when the page has to draw the card again."""
         return card_version(self.view.last, self.view.pause, failing=self.failing, waiting=self.waiting)
 
     @property
     def dismissed(self) -> bool:
-        """Whether its failure was dismissed."""
+        """Whether the owner has dismissed the failure of the job."""
         last = self.view.last
         return last is not None and last.outcome in BAD_OUTCOMES and not self.failing
 
     @property
     def missing(self) -> str:
-        """What a run would lack, '' for nothing."""
+        """Why a run of the job would fail, '' if nothing is missing."""
         return run_options.missing_for_run(self.view.job)
 
 
 def card_version(run: Run | None, pause: Pause | None = None, *, failing: bool = False, waiting: bool = False) -> str:
-    """Return what the card of a job shows of its state. static/jobs.js does the same."""
+    """Return a text with all state that the card of a job shows. static/jobs.js builds the same."""
     pause_text = f"{model.iso_time(pause.since)}/{model.iso_time(pause.until) or ''}" if pause else ""
     return (
         (f"{run.id}:{run.outcome or ''}" if run else "")
@@ -171,7 +171,7 @@ def card_version(run: Run | None, pause: Pause | None = None, *, failing: bool =
 
 @dataclass(frozen=True, slots=True)
 class SlotOverview:
-    """The newest slots as a strip, its legend, and the newest of them as rows."""
+    """The newest slots: all as a strip with its legend, and the newest of them as table rows."""
 
     strip: Markup
     legend: Sequence[tuple[str, Markup]]
@@ -237,7 +237,7 @@ class JobPages:
         return self._job_page(request)
 
     async def run_now(self, request: Request) -> Response:
-        """Start a run, with the options of the form that are filled in, and lead to its page."""
+        """Start a run with the options that are filled in, and redirect to the page of the run."""
         name = str(request.path_params["name"])
         typed = {key: text.strip() for key, text in (await form(request)).items()}
         config, job = self._appliance.config, self._appliance.job(name)

@@ -34,7 +34,10 @@ _TRIGGERS = "triggers"
 
 @dataclass(frozen=True, slots=True)
 class SchedulePreview:
-    """A schedule in words, its next slots and whether each is used (None: by chance), and notes."""
+    """A schedule in words, with its next slots and notes.
+
+    The second part of a slot is whether it is used; None if that depends on chance.
+    """
 
     words: str = ""
     slots: Sequence[tuple[datetime, bool | None]] = ()
@@ -58,7 +61,7 @@ class JobForm:
 
     @property
     def is_program(self) -> bool:
-        """Whether its options can be changed on the machine only."""
+        """Whether the job starts a program: then its options are changed on the machine only."""
         return self.kind == COMMAND
 
     @property
@@ -68,7 +71,10 @@ class JobForm:
         return self.job is not None and not self.is_program and not (conditions and conditions.command)
 
     def group(self, *, options: bool, common: bool) -> list[JobField]:
-        """Return the fields of the kind or of every job; the common ones, set ones or the rest."""
+        """Return the fields of the kind (`options`) or of every job.
+
+        `common` selects those that are shown at once; the others are below "More options".
+        """
         return [
             each
             for each in self.fields
@@ -77,12 +83,12 @@ class JobForm:
 
     @property
     def triggers(self) -> list[JobField]:
-        """The fields of what starts it besides its schedule."""
+        """The fields of the triggers: the events that start the job besides its schedule."""
         return [each for each in self.fields if each.path[0] == _TRIGGERS]
 
     @property
     def has_triggers(self) -> bool:
-        """Whether one of them is filled in, or wrong."""
+        """Whether a field of a trigger is filled in, or wrong."""
         return any(
             self.values[each.name] not in ("", each.default) or each.name in self.errors for each in self.triggers
         )
@@ -270,7 +276,7 @@ _Write = Callable[[Mapping[YamlPath, object]], str]
 
 
 class _Sent:
-    """The fields that were sent: the last value of each, and the schedule in them."""
+    """The fields that a browser sent: the last value of each name, and the schedule in them."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         pairs = list(pairs)
@@ -293,7 +299,7 @@ def _changed_fields(fields: Sequence[JobField], sent: _Sent, entry: Mapping[str,
 
 
 def _errors_by_field(error: InvalidJob, fields: Sequence[JobField]) -> dict[str, str]:
-    """Return the messages by the names of the fields, and those without one at ""."""
+    """Return the messages by the names of their fields. Those without a field are at ""."""
     names = {"schedule", "chance", *(each.name for each in fields)}
     errors: dict[str, str] = {}
     for key, message in error.by_key.items():
@@ -310,7 +316,7 @@ def _with_errors(form: JobForm, errors: Mapping[str, str]) -> JobForm:
 
 
 def problem_texts(error: ApplianceError) -> list[str]:
-    """Return the problems that `error` has, one a line, without their places in the file."""
+    """Return the problems of `error` without their places in the file, one text for each."""
     if isinstance(error, ConfigError) and error.problems:
         return [each.message + (f"; {each.hint}" if each.hint else "") for each in error.problems]
     return [str(error)]

@@ -29,12 +29,12 @@ class StartPing:
     """Sends the start ping of a run in the background. Its errors do not affect the run."""
 
     def __init__(self, appliance: Appliance, address: str, run: int) -> None:
-        """Start to send it to `address`."""
+        """Start to send the start ping to `address`."""
         self._thread = threading.Thread(target=_send_start_ping, args=(appliance, address, run), daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait briefly until it is sent, so that the end ping comes after it."""
+        """Wait briefly until the start ping is sent, so that the end ping comes after it."""
         self._thread.join(_PING_TIMEOUT)
 
 

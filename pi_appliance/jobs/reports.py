@@ -100,8 +100,8 @@ class ReportSet:
 def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportSet]:
     """Create the report set of `moment` in `folder`, published when the block succeeds.
 
-    The old file names then lead to the new set, whatever its date. At most `keep` sets stay, the
-    new one and the newest others.
+    The file names in `folder` then lead to the new set, whatever its date. At most `keep` sets
+    stay: the new one and the newest others.
 
     Raises:
         Unavailable: The reports cannot be written.
@@ -205,8 +205,8 @@ def _copy(source: Path, target: Path) -> None:
 def _delete_old_sets(folder: Path, new: str, keep: int) -> None:
     """Delete all sets but the `new` one and the newest others, `keep` in all.
 
-    The new set may have an old date: that of a late slot, or of an unset clock. Errors are ignored,
-    so foreign folders may stay.
+    The new set may have an old date, if its slot is late or the clock was not set. Errors are
+    ignored, so folders of other programs may stay.
     """
     for name in [each for each in report_sets(folder) if each != new][keep - 1 :]:
         with contextlib.suppress(OSError):
@@ -258,7 +258,8 @@ def _draw_nothing(_: Path) -> Picture | None:
 def _latest_result(folder: Path, ended: datetime | None) -> Path:
     """Return the newest result in `folder` that existed when the run `ended`.
 
-    A newer one may belong to a run that was interrupted later. It is used if there is no older one.
+    A newer result may belong to a run that was interrupted later. It is used if there is no older
+    one.
     """
     paths = [folder / _RESULT, *(folder / name / _RESULT for name in report_sets(folder))]
     for path in paths:
@@ -291,7 +292,7 @@ class ReportFile:
 
     @property
     def title(self) -> str:
-        """The title in a page or drawing, else the file name as words."""
+        """The title in the page or drawing; for other files, their name as words."""
         if self.path.suffix.lower() in (".html", ".svg"):
             with contextlib.suppress(OSError), self.path.open("rb") as file:
                 match = _TITLE.search(file.read(_TITLE_BYTES))
@@ -302,7 +303,7 @@ class ReportFile:
 
     @property
     def kind(self) -> str:
-        """The kind of content, for people."""
+        """The kind of content, as a word for people."""
         return _KINDS.get(self.path.suffix.lower(), "text")
 
     @property
@@ -361,7 +362,7 @@ def dated_reports(appliance: Appliance, job: str, date: str) -> list[ReportFile]
 
 
 def rank_file(path: Path) -> int:
-    """Return the place of a file within its set: pages first, then texts, then pictures."""
+    """Return the rank of a file within its set: pages first, then texts, then pictures."""
     return _RANKS.get(path.suffix.lower(), 1)
 
 
@@ -414,7 +415,7 @@ _LEFT_OUT = frozenset({Outcome.SKIPPED})
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A report set, or a run whose report is not kept."""
+    """A report set, or a run whose report was deleted."""
 
     at: datetime  # the local time of the job
     title: str
@@ -476,7 +477,10 @@ def _run_time(run: Run, zone: tzinfo) -> datetime:
 
 
 def _match_runs(sets: Iterable[str], runs: Iterable[Run], zone: tzinfo) -> Mapping[str, Run]:
-    """Return the run of each report set. Sets of one minute belong to its runs in their order."""
+    """Return the run of each report set.
+
+    Sets of the same minute are matched with its runs in order.
+    """
     waiting: dict[str, list[Run]] = {}
     for run in _shown(runs):  # the newest first
         waiting.setdefault(report_set_name(_run_time(run, zone)), []).append(run)
@@ -493,7 +497,7 @@ def _set_entry(folder: Path, name: str, run: Run | None) -> IndexEntry:
 
 
 def _read_title(folder: Path, name: str) -> str:
-    """Return the title of the first file of a set: of its page, if it has one."""
+    """Return the title of a set: the title of its page, else of its first file."""
     paths: list[Path] = []
     with contextlib.suppress(OSError):  # it has just been deleted
         paths = sorted(path for path in (folder / name).iterdir() if path.is_file() and not path.name.startswith("."))

@@ -49,12 +49,12 @@ def run_options(job: Job) -> Sequence[str]:
 
 
 def missing_for_run(job: Job) -> str:
-    """Return what a run of `job` would lack, '' for nothing."""
+    """Return why a run of `job` would fail, '' if nothing is missing."""
     return str(_ask_kind(job, "missing_for_run"))
 
 
 def own_page(job: Job) -> str:
-    """Return the address of the page that has `job` in place of the list of jobs, or ''."""
+    """Return the address of the page that manages `job`; '' for the list of jobs."""
     return str(_ask_kind(job, "own_page")).format(job=job.name)
 
 
@@ -73,7 +73,7 @@ def configured_texts(config: Config, job: Job) -> dict[str, str]:
 
 
 def parse_run_options(config: Config, job: Job, texts: Sequence[str]) -> dict[str, object]:
-    """Return the options of `texts` such as text=hello. Raises InvalidOption."""
+    """Return the options that `texts` such as "text=hello" set. Raises InvalidOption."""
     fields = {each.path[-1]: each for each in run_fields(config, job)}
     if texts and not fields:
         raise InvalidOption(f"{job.name} takes no options for one run: its kind, {job.kind}, has none")
@@ -90,7 +90,7 @@ def parse_run_options(config: Config, job: Job, texts: Sequence[str]) -> dict[st
 def request_run(
     appliance: Appliance, job: Job, due: datetime, options: Mapping[str, object], *, now: datetime
 ) -> RunRequest:
-    """Request a run of `job` at `due` with `options` in place of its own.
+    """Request a run of `job` at `due`. `options` replace those of the job for this run.
 
     Raises:
         InvalidOption: The job does not take them.
@@ -105,7 +105,10 @@ def request_run(
 
 
 def plan_run(config: Config, job: Job, options: Mapping[str, object], progress: Callable[..., object]) -> Any:
-    """Return the plan of a run of `job` with `options`. Raises InvalidOption if it has none."""
+    """Return the plan of a run of `job` with `options`.
+
+    Raises InvalidOption if its kind has no plan.
+    """
     make_plan = getattr(plugins.load("jobs", job.kind), "plan", None)
     if make_plan is None:
         raise InvalidOption(f"{job.name} cannot be planned: its kind, {job.kind}, has no plan")

@@ -91,7 +91,7 @@ def _job(appliance: Appliance, view: JobView, now: datetime, *, is_waiting: bool
 
 
 def next_selected_slot(appliance: Appliance, view: JobView, now: datetime) -> Slot | None:
-    """Return the next slot that the probability selects, if one is near enough."""
+    """Return the next slot that the chance selects, if there is one among the next slots."""
     if view.next is None or view.next.selected:
         return view.next
     coming = zip(range(_MAX_SLOTS), appliance.slots(view.job.name, now), strict=False)
@@ -99,7 +99,7 @@ def next_selected_slot(appliance: Appliance, view: JobView, now: datetime) -> Sl
 
 
 def failed_run(appliance: Appliance, view: JobView) -> Run | None:
-    """Return the newest run that was not skipped, if its outcome is bad and not dismissed."""
+    """Return the newest run that was not skipped, if it failed and was not dismissed."""
     newest = view.last
     if newest is not None and newest.outcome is Outcome.SKIPPED:
         newest = appliance.store.last_unskipped_run(view.job.name)
@@ -110,12 +110,12 @@ def failed_run(appliance: Appliance, view: JobView) -> Run | None:
 
 
 def dismissed_key(job: str) -> str:
-    """Return the key of the last run of `job` whose failure was dismissed."""
+    """Return the key under which the last dismissed failure of `job` is stored."""
     return f"dismissed failure of {job}"
 
 
 def pause(pause: Pause | None) -> PauseJson | None:
-    """Convert the pause of a job; it has no end where `until` is None."""
+    """Convert the pause of a job. `until` is None if the pause has no end."""
     return {"since": iso_time(pause.since), "until": iso_time(pause.until)} if pause else None
 
 

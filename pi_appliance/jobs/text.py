@@ -15,7 +15,7 @@ _FAILURES = ("failed", "timed-out", "misfired", "uncertain", "abandoned")
 
 
 def _slot_time(local: str, *, offset: bool = False) -> str:
-    """Format the time of a slot in the zone of its job, with the offset if it differs here."""
+    """Format the time of a slot in the zone of its job, with the offset if this terminal's differs."""
     time = datetime.fromisoformat(local)
     text = time.strftime("%a %Y-%m-%d %H:%M:%S").removesuffix(":00")
     is_elsewhere = time.utcoffset() != time.astimezone().utcoffset()
@@ -78,7 +78,7 @@ def run_with_log(result: Any, _: Values) -> None:
 
 
 def job_list(result: Any, _: Values) -> str:
-    """Return the jobs as a table; the problems go to stderr."""
+    """Return the jobs as a table; print their problems to stderr."""
     for job in result:
         if job["problem"]:
             click.echo(f"{job['job']}: {job['problem']}", err=True)
@@ -97,7 +97,7 @@ def job_list(result: Any, _: Values) -> str:
 
 
 def _last_run(job: Result) -> tuple[str, str]:
-    """Return the state of the newest run of `job` and its summary."""
+    """Return the state of the newest run of `job`, and the summary of that run."""
     last = job["last"]
     if job["waiting"] and not job["running"]:
         return "waiting", "it waits for other runs to end"
@@ -118,12 +118,12 @@ def _next_slot(job: Result) -> str:
 
 
 def explanation(result: Any, _: Values) -> str:
-    """Return one fact a line."""
+    """Return the explanation of a job, one fact per line."""
     return "\n".join(result["explanation"])
 
 
 def job_entry(result: Any, _: Values) -> str:
-    """Return the keys of a job, one a line."""
+    """Return the keys of a job, one per line."""
     head = f"{result['job']}: {result['when']}" + (" (off)" if result["paused"] else "")
     values = [f"  {name}: {value}" for name, value in {"kind": result["kind"], **result["values"]}.items()]
     return "\n".join([head, *values])
@@ -204,7 +204,7 @@ def report_list(result: Any, _: Values) -> str:
 
 
 def trigger_list(result: Any, _: Values) -> str:
-    """Return what starts jobs as a table."""
+    """Return the triggers of all jobs as a table."""
     return plain_text(result) or "no job has triggers"
 
 
@@ -220,7 +220,7 @@ def _next_result(slot: Result) -> str:
 
 
 def simulation(result: Any, _: Values) -> str:
-    """Return the slots as a table, with the clock changes between them. Notes go to stderr."""
+    """Return the slots as a table, with the clock changes between them. Print notes to stderr."""
     for note in result["notes"]:
         click.echo(note, err=True)
     if (omitted := result["omitted"]) > 0:

@@ -32,7 +32,7 @@ _MAX_SEARCHED = 1000  # slots searched for one that the chance selects
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A future slot, and its start time including the jitter.
+    """A future slot, and when its run starts: with the jitter.
 
     `selected` is False if the slot was used, is to be skipped, or is excluded by the chance.
     """
@@ -57,7 +57,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class Appliance:
-    """One configuration with the state that belongs to it."""
+    """A configuration together with its state."""
 
     config: Config
     store: Store
@@ -92,7 +92,7 @@ class Appliance:
         self.close()
 
     def close(self) -> None:
-        """Close the state."""
+        """Close the database."""
         self.store.close()
 
     def reload(self) -> Self:
@@ -163,7 +163,7 @@ class Appliance:
         return [self._with_progress(run) for run in runs]
 
     def sweep(self) -> None:
-        """Close the runs whose process vanished. They are detected by the free lock of their job.
+        """Close the runs whose process has disappeared: the lock of their job is free.
 
         A write error is ignored, because the next call tries again and reading must go on.
         """
@@ -183,7 +183,10 @@ class Appliance:
         self.store.abandon_runs(name, now=clock.now(), targets=self._notify_targets(name))
 
     def save_result(self, run: Run, lock: files.Lock | None) -> Run:
-        """Save the end of `run` and return it. If the history fails, leave the result in `lock`."""
+        """Save the end of `run` and return it.
+
+        If the database fails, store the result in `lock`.
+        """
         assert run.outcome is not None
         assert run.ended is not None
         try:

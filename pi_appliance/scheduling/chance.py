@@ -31,7 +31,7 @@ class Chance:
         return Fraction(self.numerator, self.denominator)
 
     def __str__(self) -> str:
-        """Return it as in the configuration, such as 1/4."""
+        """Return the chance as in the configuration, such as 1/4."""
         return f"{self.numerator}/{self.denominator}"
 
 

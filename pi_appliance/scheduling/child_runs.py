@@ -1,7 +1,7 @@
 """Runs as child processes, and the requests and checkpoints that start them.
 
-A scheduled run waits here until it has a place (scheduling/concurrency.py). Its slot or request is
-not claimed before its process begins, so a daemon that is killed finds it again.
+A scheduled run waits here until it has a place (scheduling/concurrency.py). Its process claims the
+slot or request when it begins. So a daemon that is killed before finds the slot or request again.
 
 The run that starts a request first consumes it (`Store.start_run`), so a second run does not find
 it. The time of a request is compared with the wall clock in each round, so it follows clock
@@ -78,7 +78,10 @@ async def run_module(module: str, *arguments: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStart:
-    """A run to start, as in `ChildRuns.start`. `number` counts them."""
+    """A run to start, with the arguments of `ChildRuns.start`.
+
+    A later one has a higher `number`.
+    """
 
     job: str
     trigger: Trigger
@@ -89,7 +92,10 @@ class RunStart:
 
     @property
     def slot(self) -> datetime | None:
-        """The scheduled time of the run; None for a boot, a request and the like."""
+        """The scheduled time of the run.
+
+        None if the run has another cause, such as a boot or a request.
+        """
         return datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else None
 
 
@@ -103,7 +109,7 @@ class ChildRuns:
         on_end: Callable[[], None] = lambda: None,
         appliance: Callable[[], Appliance] | None = None,
     ) -> None:
-        """Create it for the configuration file `config`.
+        """Create the object for the configuration file `config`.
 
         Args:
             config: The configuration file.
@@ -246,7 +252,7 @@ class ChildRuns:
         run.ended(Unavailable.exit_status)
 
     def close_waiting(self, run: RunStart, outcome: Outcome, summary: str, *, now: datetime) -> int:
-        """Record that `run` did not begin, and return its number. Its slot is used.
+        """Record that `run` did not begin, and return its number. Its slot counts as used.
 
         Raises:
             Unavailable: Nothing was recorded, and it goes on waiting.
@@ -264,7 +270,7 @@ class ChildRuns:
         return number
 
     async def close(self) -> None:
-        """Start no more runs. A run that is being started has started when this returns."""
+        """Start no more runs. When this returns, a run that was being started has started."""
         async with self._start_lock:
             self._closed = True
             self._waiting.clear()
@@ -385,7 +391,10 @@ class RequestRunner:
         return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
 
     def _misfire(self, request: RunRequest, job: Job | None) -> None:
-        """Consume `request`, which is too late. Record it, or log it without `job`."""
+        """Consume `request`, which is too late.
+
+        Record that for `job`, or only log it without a job.
+        """
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store
         if job is None:

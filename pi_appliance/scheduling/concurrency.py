@@ -38,7 +38,10 @@ _POLL_INTERVAL = 0.25  # seconds
 
 @dataclass(frozen=True, slots=True)
 class OverlapRule:
-    """What happens at a slot of a job while a run of it is active. By default it is skipped."""
+    """What happens at a slot of a job while a run of the job is active.
+
+    By default the slot is skipped.
+    """
 
     waits: bool = False  # for the end of the active run, in order, at most `MAX_QUEUED` slots
     replaces: bool = False  # the active run, which is stopped
@@ -52,7 +55,7 @@ OVERLAP_RULES: Mapping[ConcurrencyPolicy, OverlapRule] = {
 
 
 class StartQueue:
-    """One queue per job, in the order of the slots."""
+    """The slots that wait for an active run: one queue per job, in the order of the slots."""
 
     def __init__(self) -> None:
         self._slots: dict[str, list[tuple[datetime, float]]] = {}  # each with its earliest start
@@ -100,7 +103,7 @@ def stop_active_runs(appliance: Appliance, job: str, reason: str) -> None:
 
 
 def describe_overlap(appliance: Appliance, job: str) -> str:
-    """Return why a run of `job` is skipped: which other run of it is active."""
+    """Return why a run of `job` is skipped: because another run of the job is active."""
     active = appliance.store.active_runs(job)
     return f"run {active[0].id} is still active" if len(active) > 1 else "another run is still active"
 
@@ -112,7 +115,10 @@ def priority_of(job: Job) -> Priority:
 
 
 def is_limited(job: Job) -> bool:
-    """Return whether scheduled runs of `job` need a place, unlike those of a person or an event."""
+    """Return whether scheduled runs of `job` need a place.
+
+    Runs by a person or an event never do.
+    """
     return priority_of(job) is not Priority.URGENT
 
 
@@ -129,7 +135,7 @@ def describe_wait(count: int) -> str:
 
 
 class Places:
-    """The places of the appliance with `config`."""
+    """The places for runs: at most as many runs as `max-concurrent-runs` are active at once."""
 
     def __init__(self, config: Config) -> None:
         self._folder = config.state_dir / "places"
@@ -141,7 +147,9 @@ class Places:
 
     @contextlib.contextmanager
     def wait(self, seconds: float, give_up: Callable[[], object]) -> Iterator[int | None]:
-        """Hold a place for the block. Yield None if none is free within `seconds`, or to `give_up`.
+        """Hold a place for the block.
+
+        Yield None if no place becomes free within `seconds`, or as soon as `give_up` returns true.
 
         Raises:
             Unavailable: The folder cannot be written.

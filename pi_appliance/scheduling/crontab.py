@@ -100,7 +100,7 @@ def _build_command(config: Config, program: Sequence[str], job: Job) -> str:
 
 
 def _build_entry(when: str, command: str, user: str | None) -> str:
-    """Return an entry. python-crontab escapes each %; its time fields are replaced by ours."""
+    """Return an entry, with the time fields unchanged; python-crontab escapes each %."""
     from crontab import CronTab  # noqa: PLC0415 - slow to load
 
     item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
@@ -164,7 +164,7 @@ def find_misnamed_files(folder: Path = SYSTEM_FILE.parent) -> list[CrontabFault]
 
 
 def missing_entries(config: Config) -> list[str]:
-    """Return the jobs without an entry in a crontab. If one cannot be read, there are none."""
+    """Return the jobs without an entry in a crontab; none if a crontab cannot be read."""
     names = [job.name for job in _cron_jobs(config)]
     for kind in (SystemCrontab, UserCrontab):
         if names:
@@ -177,7 +177,7 @@ def missing_entries(config: Config) -> list[str]:
 
 
 def missing_entry_notes(config: Config) -> list[str]:
-    """Return a line for the owner for each of these jobs."""
+    """Return a line for the owner for each job without an entry in a crontab."""
     return [f"{name}: {NO_ENTRY}" for name in missing_entries(config)]
 
 
@@ -193,7 +193,7 @@ def _has_entries(file: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CrontabChange:
-    """The present and the new content. None means there is no crontab."""
+    """The content of a crontab before and after a change. None means that there is no crontab."""
 
     name: str
     before: bytes | None
@@ -310,7 +310,7 @@ class UserCrontab:
 
 
 class SystemCrontab:
-    """Our own file in /etc/cron.d. Its entries name their user. Only root may change it."""
+    """Our own file in /etc/cron.d. Each entry names its user. Only root may change the file."""
 
     def __init__(self, config: Path, *, path: Path = SYSTEM_FILE) -> None:
         self.head = f"# The entries of {config} for cron.\n{NOTICE}\n"

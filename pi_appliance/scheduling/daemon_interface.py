@@ -25,7 +25,7 @@ class SchedulerState(Protocol):
 
     @property
     def clock_wait(self) -> float:
-        """Seconds for which it still waits for the clock to be set."""
+        """Seconds for which the scheduler still waits for the clock to be set."""
 
     @property
     def error(self) -> str:
@@ -52,11 +52,11 @@ class RunningDaemon(Protocol):
 
     @property
     def started_at(self) -> datetime:
-        """When it was started."""
+        """When the daemon was started."""
 
     @property
     def addresses(self) -> Sequence[str]:
-        """Where it listens, in words."""
+        """The addresses at which the daemon listens, in words."""
 
     @property
     def messages(self) -> Sequence[LogEntry]:
@@ -82,7 +82,10 @@ class RunningDaemon(Protocol):
         """Have the configuration read again. Raises ConfigError."""
 
     async def apply_configuration(self) -> None:
-        """Have the configuration read again, and return when it is in use. Raises ConfigError."""
+        """Let the daemon read the configuration again; return when it is in use.
+
+        Raises ConfigError.
+        """
 
     @property
     def power(self) -> MachinePower:
@@ -101,13 +104,13 @@ class RunningDaemon(Protocol):
         """Starts jobs by events: a `TriggerService` of triggers/service.py."""
 
     def request_restart(self) -> None:
-        """Stop like on SIGTERM, then start again."""
+        """Stop as after SIGTERM, then start again."""
 
     def wake(self) -> None:
-        """Have the scheduler tick now, because something it depends on changed."""
+        """Let the scheduler check the slots now, because something has changed."""
 
     def start_request(self, request: RunRequest) -> None:
-        """Have the run `request` started now."""
+        """Start the run that `request` asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,6 @@ class Services:
 
     @property
     def config_file(self) -> ConfigFile:
-        """The owner's file, to change it."""
+        """The owner's configuration file, for changes."""
         config = self.appliance.config
         return ConfigFile(config.path, config.state_dir, self.now)

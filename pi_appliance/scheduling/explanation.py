@@ -54,7 +54,7 @@ Lint = tuple[str, str]
 
 
 def explain_job(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -> list[str]:
-    """Explain `job` of `config`, one fact a line. `machine` is the zone of cron."""
+    """Explain `job` of `config`, one fact per line. `machine` is the time zone that cron uses."""
     zone, schedule = config.zone_of(job), job.schedule
     if schedule is None:
         return [_explain_without_schedule(job), *_explain_triggers(job), *_explain_limits(job)]
@@ -248,7 +248,7 @@ def _join_all(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DstEffect:
-    """The effect of a clock change: `summary` on the times, and its `consequence` for the job."""
+    """The effect of a clock change: `summary` is about the times, `consequence` about the job."""
 
     summary: str
     consequence: str
@@ -260,7 +260,7 @@ def next_changes(zone: ZoneInfo, now: datetime) -> Iterator[OffsetSpan]:
 
 
 def find_effect(expression: str, change: OffsetSpan) -> DstEffect | None:
-    """Return the effect of `change` on `expression` in Debian's cron, or None without one."""
+    """Return the effect of `change` on `expression` in Debian's cron, or None if there is none."""
     low, high = _affected_times(change)
     times = [f"{each:%H:%M}" for each in takewhile(lambda local: local < high, local_times(expression, low))]
     if not times:
@@ -323,7 +323,7 @@ def _describe_effects(schedule: Schedule, change: OffsetSpan) -> str:
 
 
 def find_lints(expression: str) -> Iterator[Lint]:
-    """Yield the oddities of `expression` in any zone. `parse_expression` has accepted it."""
+    """Yield the parts of a valid `expression` that look unintended, whatever the time zone."""
     fields = parse_fields(expression)
     yield from _uneven_steps(expression, fields)
     yield from _two_kinds_of_day(expression, fields)

@@ -54,7 +54,7 @@ _ORDINALS = {"1": "st", "2": "nd", "3": "rd"}
 
 @dataclass(frozen=True, slots=True)
 class CronFields:
-    """The numbers that the five fields of an expression name."""
+    """The numbers that the five fields of a cron expression stand for."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -98,14 +98,14 @@ def parse_expression(text: str) -> str:
 
 
 def parse_fields(expression: str) -> CronFields:
-    """Return the numbers that `expression` names. `parse_expression` has accepted it."""
+    """Return the numbers that the fields of a valid `expression` stand for."""
     parsed = CronSim(expression, _ANY_TIME)
     sets = (parsed.minutes, parsed.hours, parsed.days, parsed.months, parsed.weekdays)
     return CronFields(*(frozenset(item for item in items if isinstance(item, int)) for items in sets))
 
 
 def is_fixed(expression: str) -> bool:
-    """Return whether `expression` names its minute and its hour. It matters at clock changes."""
+    """Return whether `expression` has a fixed minute and hour, which matters at clock changes."""
     minute, hour, *_ = expression.split()
     return not minute.startswith("*") and not hour.startswith("*")
 
@@ -234,7 +234,7 @@ Schedule = Cron | Every | AtBoot
 
 
 class ScheduleError(ValueError):
-    """An item of a list is not valid. `item` is its index from 0."""
+    """An item of a list in `schedule:` is not valid. `item` is its index from 0."""
 
     def __init__(self, item: int, message: str) -> None:
         self.item = item
@@ -253,7 +253,7 @@ def parse_schedule(value: object) -> Schedule:
 
 
 def find_expressions(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
-    """Yield the cron expressions in `value` with their places. `parse_schedule` has accepted it."""
+    """Yield the cron expressions in a valid `schedule:` value, each with its path."""
     if isinstance(value, Mapping) and "times" in value:
         days, is_single = _days_of(value), isinstance(value["times"], str)
         for number, text in enumerate(_require_texts(value["times"], "times")):
@@ -275,7 +275,7 @@ def parse_days(value: object) -> Days:
 
 
 def weekly_times(schedule: Schedule | None) -> tuple[tuple[str, ...], Days] | None:
-    """Return the times of day of `schedule` and their days of the week, or None for other forms."""
+    """Return the times of day of `schedule` and its weekdays, or None if it has another form."""
     if not isinstance(schedule, Cron):
         return None
     times, days = set[str](), set[Days]()
@@ -312,7 +312,7 @@ def parse_time(text: str) -> time:
 
 
 def next_time(text: str, now: datetime) -> datetime:
-    """Return the next local time `text` after `now`, without a zone. `now` has a zone."""
+    """Return the next local time `text`, such as 06:00, after `now`, without a time zone."""
     local = now.replace(tzinfo=None, fold=0)
     moment = datetime.combine(local, parse_time(text))
     return moment if moment > local else moment + timedelta(days=1)
@@ -321,8 +321,8 @@ def next_time(text: str, now: datetime) -> datetime:
 def seconds_until(local: datetime, now: datetime) -> float:
     """Return the seconds from `now`, with a zone, until the local time `local`.
 
-    A repeated time means its first occurrence. A skipped time counts from the clock before the
-    change: 2:30 is 3:30 then.
+    A time that the clock shows twice means its first occurrence. A time that it skips counts from
+    the clock before the change: 2:30 is then 3:30.
     """
     instant = local.replace(tzinfo=now.tzinfo)
     return (instant.astimezone(UTC) - now.astimezone(UTC)).total_seconds()

@@ -1,7 +1,8 @@
 """A schedule and a chance as the fields of a form, and back.
 
-The forms of a schedule that people choose between are `Repeat`. Every other schedule is a list of
-cron expressions. A value that is not changed is not written again, so it keeps its form.
+`Repeat` has the forms of a schedule that people choose between. Every other schedule is shown as a
+list of cron expressions. A value that was not changed is not written again, so it keeps its form in
+the file.
 """
 
 import contextlib
@@ -44,7 +45,7 @@ LABELS = {
 class ScheduleForm:
     """The fields as they are typed: a schedule, and a chance as "one time in …".
 
-    `chance` is a chance of another form, such as 2/3, which has no "one time in …".
+    `chance` is used for a chance that has no "one time in …", such as 2/3.
     """
 
     repeat: str = Repeat.NONE
@@ -72,7 +73,7 @@ class ScheduleForm:
 
     @classmethod
     def typed(cls, values: Mapping[str, str], times: Sequence[str], days: Sequence[str]) -> "ScheduleForm":
-        """Return the form that was sent; each line of `times` may have several times."""
+        """Return the form that a browser sent. Each line of `times` may have several times."""
         names = ("repeat", "count", "unit", "day", "time", "cron", "one_in", "chance")
         sent = {name: values[name].strip() for name in names if name in values}
         return cls(
@@ -82,7 +83,7 @@ class ScheduleForm:
         )
 
     def changes(self, written: object, chance: object) -> dict[tuple[str | int, ...], object]:
-        """Return the keys whose values differ from those in the file, by their paths.
+        """Return the values that differ from those in the file, by the paths of their keys.
 
         Raises:
             FieldError: A field is wrong.

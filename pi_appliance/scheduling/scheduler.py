@@ -47,7 +47,7 @@ async def _no_extra_work() -> float:
 
 
 class Scheduler:
-    """The loop of the daemon.
+    """The loop of the daemon that starts jobs.
 
     Args:
         appliance: the appliance whose jobs are started.
@@ -243,7 +243,7 @@ class Scheduler:
                 self._runs.close_waiting(run, Outcome.SKIPPED, why, now=now)
 
     def _expire_waiting(self, now: datetime) -> None:
-        """Record the slots that waited for a place longer than they may start late."""
+        """Record the slots that have waited for a place longer than the misfire grace allows."""
         for run in self._runs.waiting:
             job, slot = self._appliance.config.jobs.get(run.job), run.slot
             if job is None or slot is None:
@@ -259,7 +259,10 @@ class Scheduler:
                     self._runs.close_waiting(run, Outcome.MISFIRED, reason, now=now)
 
     def _drop_changed(self, before: Config, after: Config) -> None:
-        """Drop the waiting runs of removed jobs and changed schedules. The ledger records them."""
+        """Drop the waiting runs of removed jobs and changed schedules.
+
+        The slot ledger records them.
+        """
         for run in self._runs.waiting:
             old, new = before.jobs.get(run.job), after.jobs.get(run.job)
             if new is None or old is None or (old.schedule, before.zone_of(old)) != (new.schedule, after.zone_of(new)):
@@ -269,9 +272,9 @@ class Scheduler:
         return self._runs.is_running(job) or files.is_locked(self._appliance.lock_path(job))
 
     async def _start_slot(self, job: str, slot: datetime) -> None:
-        """Start a run for `slot`, which replaces the one before, if there is one.
+        """Start a run for `slot`, which replaces an active or waiting one.
 
-        After an error the slot is tried again in a minute.
+        After an error, the slot is tried again in a minute.
         """
         try:
             self._appliance.require_free_space()
@@ -295,7 +298,7 @@ class Scheduler:
             self._retry_slot(job, slot)
 
     def _record_end(self, name: str, due: str, status: int) -> bool:
-        """Record a run that ended before it could do so. Return whether the history contains it."""
+        """Record a run whose process ended before it could. Return whether the history has the run."""
         with self._log_errors(name):
             store, job, now = self._appliance.store, self._appliance.job(name), self._clock.now()
             if not store.is_claimed(slot_key(name, due)):
@@ -354,7 +357,10 @@ class Scheduler:
 
     @contextlib.contextmanager
     def _log_errors(self, job: str) -> Iterator[None]:
-        """Log an error of one job once. The other jobs and the daemon continue."""
+        """Log an error of one job, once while it repeats.
+
+        The other jobs and the daemon continue.
+        """
         try:
             yield
         except ApplianceError as error:

@@ -28,7 +28,7 @@ _DEPENDENCY = "after:"  # prefix of the key of successful dependencies
 
 @dataclass(slots=True)
 class CursorState:
-    """Time up to which the slots are accounted for; `wake` is the time of the next check."""
+    """The time up to which the slots of a job are accounted for, and the next check at `wake`."""
 
     until: datetime
     saved: datetime
@@ -99,7 +99,7 @@ class SlotLedger:
         return plan.starts
 
     def release(self, job: str, slot: datetime) -> None:
-        """Release `slot`: it neither starts nor waits any more."""
+        """Release `slot`, which neither starts nor waits any more."""
         self._reserved_slots(job).discard(slot)
 
     def record_unused(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
@@ -127,7 +127,7 @@ class SlotLedger:
         return min((cursor.wake for job, cursor in self._cursors.items() if cursor.wake and job in known), default=None)
 
     def _reserved_slots(self, job: str) -> set[datetime]:
-        """Return the reserved slots of `job`. A slot that its run has claimed is removed."""
+        """Return the reserved slots of `job`, after removing those that their run has claimed."""
         reserved = self.reserved.setdefault(job, set())
         reserved -= {
             slot for slot in reserved if self.appliance.store.is_claimed(slot_key(job, slot_times.format_slot(slot)))
@@ -248,7 +248,7 @@ class SlotStatus:
 
     @property
     def reason(self) -> str:
-        """The summary of its run, or the explanation."""
+        """The summary of the slot's run, or the explanation if there is no run."""
         return (self.run.summary or self.run.status_text) if self.run else self.explanation
 
     @property
@@ -263,7 +263,7 @@ class SlotStatus:
 
 @dataclass(slots=True)
 class RunIndex:
-    """The runs that account for slots from `oldest` on."""
+    """The runs that account for slots from `oldest` on: for one slot each, or for a range."""
 
     oldest: str = ""
     single: dict[str, Run] = field(default_factory=dict)
@@ -327,14 +327,17 @@ def _covers_slot(run: Run, slot: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DependencyStart:
-    """The successful runs that a job waited for. `reason` is set if it is too late to start."""
+    """The start of a job that waits for others. `reason` is set if the start is too late.
+
+    `key` names the successful runs of the other jobs.
+    """
 
     key: str
     reason: str = ""
 
 
 def dependency_key(runs: list[int]) -> str:
-    """Return the key of `runs`, one for each job under `after`."""
+    """Return the key for `runs`: the successful runs of the jobs under `depends-on`."""
     return _DEPENDENCY + "+".join(map(str, runs))
 
 
@@ -361,7 +364,7 @@ def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> Depe
 
 
 def record_expired(appliance: Appliance, job: Job, start: DependencyStart, now: datetime) -> None:
-    """Record that `start` was too late."""
+    """Record that the dependent job did not start, because `start` came too late."""
     slots = AccountedSlots(
         job=job.name,
         kind=job.kind,

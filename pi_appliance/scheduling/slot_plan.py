@@ -27,7 +27,7 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class SlotStart:
-    """A slot to start now. A `late` one is a catch-up run and need not start at once."""
+    """A slot to start now. If it is `late`, it is a catch-up run, which need not start at once."""
 
     slot: datetime
     late: bool
@@ -68,7 +68,7 @@ class SlotHistory:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts unused slots for one reason, from the newest back."""
+    """Counts the unused slots that have one reason, from the newest back."""
 
     outcome: Outcome
     reason: str
@@ -135,7 +135,7 @@ def plan_slots(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: 
 def missed_slots(
     schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
 ) -> list[MissedSlots]:
-    """Return the unused slots of `schedule` in `span`, without its start, as at most one entry."""
+    """Return the unused slots in `span`, without its first moment, as at most one entry."""
     after, until = span
     tally = _Tally(*why)
     for slot in slot_times.fire_times_before(schedule, until, zone):
@@ -150,7 +150,7 @@ def missed_slots(
 
 
 def _is_skipped(key: str, slot: datetime, known: SlotHistory, tally: _Tally) -> bool:
-    """Return whether a person skips `slot`, and add it to `tally` then."""
+    """Return whether a person skips `slot`. If so, add it to `tally`."""
     if key == known.skipped:
         tally.add(slot)
     return key == known.skipped
@@ -164,7 +164,10 @@ def _set_older_reason(older: _Tally, starts: list[SlotStart]) -> None:
 
 
 def _set_missed_reason(missed: _Tally, job: Job, now: datetime, starts: list[SlotStart], cause: str) -> None:
-    """Set the reason of slots that are too old. They misfired without a newer start or catch-up."""
+    """Set the reason of the slots that are too old.
+
+    They count as misfired, unless a newer slot starts or the job catches up.
+    """
     if missed.last is None:
         return
     late = units.format_duration(timedelta(seconds=int((now - missed.last).total_seconds())))

@@ -45,7 +45,7 @@ class OffsetSpan:
         return (local - self.offset).replace(tzinfo=UTC)
 
     def first_local_time(self, *, fixed: bool) -> datetime:
-        """Return the local time from which entries run. Fixed ones skip repeated times."""
+        """Return the local time from which entries run. Fixed entries skip the repeated times."""
         is_skipped = fixed and -_MAX_SKIPPED_REPEAT <= self.shift < timedelta(0)
         return self.to_local(self.start) - (self.shift if is_skipped else timedelta(0))
 
@@ -75,10 +75,10 @@ def have_same_offsets(one: ZoneInfo, other: ZoneInfo, first: datetime, end: date
 
 
 def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the times of `schedule` in `zone` after `after`, in order. `AtBoot` has none.
+    """Yield the times of `schedule` in `zone` after `after`, in order; none for `AtBoot`.
 
-    They are in UTC: Python compares two times of one zone by the clock, which shows an hour twice
-    in autumn.
+    The times are in UTC. Python compares two times of one zone by their clock time, which occurs
+    twice when the clock goes back.
     """
     first = _whole_seconds(after) + _SECOND
     if isinstance(schedule, Cron):

@@ -142,7 +142,7 @@ def _is_left_out(item: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSummary:
-    """What an archive holds."""
+    """The content of an archive."""
 
     version: str
     created_at: datetime | None
@@ -154,7 +154,7 @@ class ArchiveSummary:
 
 
 def check_archive(path: Path, folder: Path, *, max_size: int) -> ArchiveSummary:
-    """Read the whole archive `path`, check its database, and return what it holds.
+    """Read the whole archive `path`, check its database, and return a summary of its content.
 
     Args:
         path: The archive.
@@ -263,9 +263,9 @@ def _is_wanted(member: tarfile.TarInfo, names: Collection[str]) -> bool:
 
 
 def restore_state(archive: Path, state_dir: Path, names: Collection[str] | None = None) -> None:
-    """Restore database and state from `archive`. Nothing since it was written is done again.
+    """Restore database and state from `archive`, so that nothing that was done since is done again.
 
-    Slots until now are not run. Posts, used lines and spending of the present database are kept.
+    Slots up to now are not run. Posts, used lines and spending of the present database are kept.
 
     Args:
         archive: The archive.
@@ -334,7 +334,7 @@ def require_encryption() -> None:
 
 
 def encrypt_secrets(content: bytes, passphrase: str) -> bytes:
-    """Encrypt `content`, so that a change of the result is noticed.
+    """Encrypt `content` so that a later change of the result is detected.
 
     The key comes from `passphrase` by scrypt (RFC 7914), the encryption is Fernet: AES-128 in CBC
     mode, authenticated by HMAC-SHA256.
@@ -350,7 +350,7 @@ def encrypt_secrets(content: bytes, passphrase: str) -> bytes:
 
 
 def decrypt_secrets(content: bytes, passphrase: str) -> bytes:
-    """Return what `encrypt_secrets` was given.
+    """Return the content that `encrypt_secrets` has encrypted.
 
     Raises:
         Refused: The passphrase is wrong, the content was changed, or the library is not installed.

@@ -1,7 +1,7 @@
-"""Daily backups: made, listed, and deleted when they are old. And the backup to download.
+"""Make, list and delete the daily backups; and make the backup that the owner downloads.
 
-A copy of the database stays on the card, the newest seven of them. If the owner names a further
-folder, `backup:` in the configuration, an archive is written there, too, and `keep` of them stay.
+The card keeps copies of the database, the newest seven. If the configuration has `backup:`, an
+archive is also written to the folder there, which keeps the newest `keep` archives.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ def backup_chunks(config: Config) -> Iterator[bytes]:
 
 
 def list_folder(config: Config) -> list[Path]:
-    """Return the backups of this machine in the further folder, the newest first."""
+    """Return the backups of this machine in the folder of `backup:`, the newest first."""
     if config.backup is None:
         return []
     name = re.compile(rf"{re.escape(network.host_name())}-\d{{8}}T\d{{6}}Z(?:{WHOLE})?\.tar\.gz")
@@ -110,7 +110,7 @@ def list_folder(config: Config) -> list[Path]:
 
 
 def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKUP_INTERVAL) -> Path | None:
-    """Write a backup to the further folder, if the newest there is as old as `interval`.
+    """Write a backup to the folder of `backup:`, if the newest there is at least `interval` old.
 
     Returns:
         The backup; None if none was made.
@@ -154,7 +154,10 @@ def _open_closed(path: str, flags: int) -> int:
 
 
 def _write_whole(config: Config, file: BinaryIO) -> None:
-    """Write a backup of the whole appliance by its command, which also has the playlists."""
+    """Write a backup of the whole appliance.
+
+    The command does that, because it also gets the playlists.
+    """
     words = [sys.executable, "-m", "pi_appliance", "backup", "-", "--secrets", "--config", str(config.path)]
     typed = _passphrase(config).encode() + b"\n"
     try:
@@ -181,7 +184,7 @@ def _passphrase(config: Config) -> str:
 
 
 def find_obstacle(config: Config) -> str:
-    """Return why no backup can be written to the further folder, and what to do, or ""."""
+    """Return why no backup can be written to the folder of `backup:`, with the remedy, or ""."""
     if config.backup is None:
         return ""
     try:
@@ -213,7 +216,7 @@ def _find_obstacle(folder: Path, database: Path) -> str:
 
 
 def find_problem(config: Config) -> str:
-    """Return why the backups in the further folder are not up to date, and what to do, or ""."""
+    """Return why the backups in the folder of `backup:` are too old, with the remedy, or ""."""
     if obstacle := find_obstacle(config):
         return obstacle
     newest, nightly = next(iter(list_folder(config)), None), next(iter(list_backups(config.state_dir)), None)

@@ -1,4 +1,4 @@
-"""Replace a damaged database by the newest daily backup, and make the result safe.
+"""Replace a damaged database by the newest daily backup, and prevent that anything is done twice.
 
 The damaged file is kept under another name. Runs since the backup are unknown, so no slot up to now
 is used again. The process may be killed at any moment. Then either the damaged file is still in its
@@ -35,7 +35,10 @@ _SKIPPED_IDS = 100_000  # run ids left out after a restore: more than a day of o
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """The damaged file, None after an interrupted replacement, and the backup that replaced it."""
+    """The damaged file, and the backup that replaced it.
+
+    `damaged` is None if an interrupted replacement was completed.
+    """
 
     damaged: Path | None
     backup: Path | None = None
@@ -93,7 +96,7 @@ def _set_aside(path: Path, now: datetime) -> Path:
 
 
 def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
-    """Copy the newest intact backup to `draft` and return it; None without one."""
+    """Copy the newest intact backup to `draft` and return the backup; None without one."""
     for source in list_backups(state_dir):
         delete_database(draft)
         with contextlib.suppress(ApplianceError, OSError):
@@ -106,7 +109,7 @@ def _copy_backup(state_dir: Path, draft: Path) -> Path | None:
 
 
 def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: str, known: Mapping[str, int]) -> None:
-    """Make the restored `database` safe: nothing done since the backup is done again."""
+    """Prevent that the restored `database` repeats anything that was done since the backup."""
     with database.writing(durable=True) as db:
         last_id = max(
             _read_last_id(damaged), *known.values(), *(int(db.execute(query).fetchone()[0] or 0) for query in _LAST_IDS)
@@ -170,7 +173,7 @@ def _latest_instants(db: Transaction) -> list[datetime]:
 
 
 def _read_last_id(damaged: Path) -> int:
-    """Return the highest run id in the damaged file, 0 if it cannot be read."""
+    """Return the highest run id in the damaged file, or 0 if the file cannot be read."""
     with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError, TypeError, ValueError):
         uri = f"{damaged.absolute().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
@@ -180,7 +183,7 @@ def _read_last_id(damaged: Path) -> int:
 
 
 def _modified_at(path: Path) -> datetime:
-    """Return the last change of the file or its journal. The clock may have been ahead."""
+    """Return when the file or its journal was changed last, by a clock that may have been ahead."""
     times = [Path(f"{path}{end}").stat().st_mtime for end in ("", "-wal") if Path(f"{path}{end}").exists()]
     return datetime.fromtimestamp(max(times, default=0), UTC)
 

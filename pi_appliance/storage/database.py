@@ -207,7 +207,7 @@ class SchemaMismatch(ApplianceError):
 
 
 class Repairable(Protocol):
-    """Has a database that can be replaced."""
+    """An object with a database that can be replaced if it is damaged."""
 
     def repair(self, error: DatabaseCorrupt) -> None:
         """Replace the damaged database. Raises `error` if it cannot be replaced."""
@@ -239,7 +239,7 @@ def auto_repair(kind: type[M]) -> type[M]:
 
 
 class Database:
-    """One open database. Every process opens its own."""
+    """An open database. Each process opens the file itself."""
 
     def __init__(
         self, path: Path, *, read_only: bool = False, replace_file: Callable[[Path, str], None] | None = None
@@ -286,7 +286,10 @@ class Database:
             self._lock_fd = -1
 
     def repair(self, error: DatabaseCorrupt) -> None:
-        """Replace the damaged file, unless another process did. Raises `error` if it cannot."""
+        """Replace the damaged file, unless another process has done so.
+
+        Raises `error` if that fails.
+        """
         if self._replace_file is None:
             raise error
         self._inode = -1
@@ -302,7 +305,7 @@ class Database:
         return int(self.rows("PRAGMA data_version", ())[0][0]) + self._db.total_changes
 
     def check(self) -> str:
-        """Return the errors that SQLite finds in the file; '' without any. Reads the whole file."""
+        """Return the errors that SQLite finds in the file, or ''. It reads the whole file."""
         result = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
         return "" if result == "ok" else result
 
@@ -373,7 +376,10 @@ class Database:
             self.repair_count += 1
 
     def _connect(self) -> None:
-        """Open the file at the path. The caller holds the lock, so it is not replaced meanwhile."""
+        """Open the file at the path.
+
+        The caller holds the lock, so that no process replaces the file.
+        """
         self._inode = -1
         # Autocommit, so that every transaction begins where the code says so.
         self._db = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
@@ -472,14 +478,14 @@ def _disk_advice(folder: Path) -> str:
 def _read_only_uri(path: Path) -> str:
     """Return the URI by which SQLite reads `path` without creating files beside it.
 
-    Without a journal no process has it open, so it is opened as immutable, without locks.
+    Without a journal, no process has the file open. Then it is opened as immutable, without locks.
     """
     journal = os.access(path.with_name(f"{path.name}-wal"), os.F_OK)
     return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"
 
 
 def format_instant(when: datetime) -> str:
-    """Return `when` as it is stored: UTC, to the millisecond, so that texts sort like instants."""
+    """Return `when` as text in UTC, to the millisecond. These texts sort in the order of time."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -495,9 +501,9 @@ def parse_instant(stored: str) -> datetime:
 
 
 class Repository:
-    """Base class of those that read and write some tables. Their methods raise `Unavailable`.
+    """Base class for access to some of the tables. The methods raise `Unavailable`.
 
-    After a damaged file was replaced, a public method is called again.
+    If a method finds the file damaged, the file is replaced and the method is called again.
     """
 
     def __init__(self, store: Database) -> None:
@@ -512,7 +518,7 @@ class Repository:
 
 
 class KeyValueStore(Repository):
-    """Access to the stored values."""
+    """The stored texts, each under a name."""
 
     def get(self, name: str) -> str | None:
         """Return the value of `name`, or None."""

@@ -35,7 +35,7 @@ DATABASE = "history.db"
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Runs of a job with one outcome since the installation: number, seconds and delay."""
+    """All runs of a job with one outcome since the installation: number, seconds and delay."""
 
     job: str
     outcome: Outcome
@@ -172,7 +172,7 @@ class Slots(Repository):
                 )
 
     def cursors(self) -> dict[str, ScheduleCursor]:
-        """Return the cursor of each job."""
+        """Return how far the slots of each job are accounted for."""
         rows = self._db.rows("SELECT * FROM schedule_cursors", ())
         return {
             row["job"]: ScheduleCursor(
@@ -250,7 +250,10 @@ def slot_key(job: str, due: str) -> str:
 
 
 def insert_claims(db: Transaction, known: Mapping[str, int], *, at: datetime) -> None:
-    """Insert the claims `known`, by key, of the given runs. Existing claims stay."""
+    """Insert the claims `known`: the key of a slot, and the run that claimed it.
+
+    Existing claims stay.
+    """
     db.executemany(
         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
         [(key, run, format_instant(at)) for key, run in known.items()],
@@ -309,7 +312,7 @@ class Store(Database):
     ) -> tuple[int, int | None]:
         """Begin a run and claim its slot, or consume its run request, in one durable transaction.
 
-        A manual run is durable too: a lock must not name a run that the database does not have.
+        A manual run is durable, too: the lock of a job must not name a run that the database lacks.
 
         Returns:
             The id of the run, and the id of the run that had the slot before: None without one,
@@ -369,14 +372,17 @@ class Store(Database):
     def seal(self, *, at: datetime, boot: str, newest: int, known: Mapping[str, int]) -> None:
         """Insert the claims `known`, and block all slots before `at` and of this `boot`.
 
-        Used for a database that does not know the run `newest`, which began: it may have lost more.
+        This is used if a run `newest` began that the database does not know: it may lack more.
         """
         with self.writing(durable=True) as db:
             insert_claims(db, known, at=at)
             block_unknown_slots(db, at=at, boot=boot, newest=newest)
 
     def abandon_runs(self, job: str, *, now: datetime, targets: NotifyTargets | None = None) -> None:
-        """Mark the unfinished runs of `job` as abandoned, under its lock, and notify `targets`."""
+        """Mark the unfinished runs of `job` as abandoned, and notify `targets`.
+
+        The caller holds its lock.
+        """
         if not self.active_runs(job):
             return
         with self.writing() as db:
@@ -459,7 +465,10 @@ class Store(Database):
         return [(row["job"], row["id"]) for row in going]
 
     def _take_slot(self, db: Transaction, job: str, due: str, run: int, now: datetime) -> int | None:
-        """Claim the slot. Recent runs are checked too, in case the claim is damaged."""
+        """Claim the slot, or return the run that has it.
+
+        Recent runs are checked, in case a claim is lost.
+        """
         before = self._take(db, slot_key(job, due), run, now)
         if before is not None:
             return before

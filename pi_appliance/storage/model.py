@@ -55,7 +55,7 @@ it.
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a job: one line for people, details for machines."""
+    """The result of a job: one line for people, details for programs."""
 
     summary: str
     details: Details = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One row of the history. `outcome` is None while it is active."""
+    """A run in the history. `outcome` is None while the run is active."""
 
     id: int
     job: str
@@ -83,13 +83,13 @@ class Run:
 
     @property
     def duration(self) -> timedelta | None:
-        """How long it ran, once it has ended."""
+        """How long the run took; None while it is active."""
         return None if self.ended is None else self.ended - self.started
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that goes with a post."""
+    """A picture in a post."""
 
     data: bytes
     mime: str  # image/png, image/jpeg, image/gif or image/webp
@@ -98,7 +98,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The latest report of a job. `summary` is that of the run that wrote it."""
+    """The latest report of a job. `summary` is the summary of the run that wrote the report."""
 
     job: str
     summary: str
@@ -183,6 +183,6 @@ def is_failing(runs: Iterable[Run]) -> bool:
 
 
 def run_variables(job: str, run: int, scheduled_for: str | None, trigger: Trigger | None) -> dict[str, str]:
-    """Return what a program learns about its run, as environment variables."""
+    """Return the environment variables that tell a program about its run."""
     values = {"JOB": job, "RUN": str(run), "SCHEDULED_FOR": scheduled_for, "TRIGGER": trigger}
     return {f"PI_APPLIANCE_{name}": str(value) for name, value in values.items() if value}

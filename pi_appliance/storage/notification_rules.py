@@ -1,7 +1,7 @@
 """Which results are reported, and the outbox with the messages that wait to be sent.
 
-`queue_notifications` decides at the end of a run: the first failure of a job is reported, its
-recovery too, further failures are not. `notify/delivery.py` sends what is here.
+`queue_notifications` decides at the end of a run. It reports the first failure of a job, and its
+recovery; further failures are not reported. `notify/delivery.py` sends the messages of the outbox.
 """
 
 import json
@@ -65,7 +65,7 @@ def _insert_row(
 
 
 class Outbox:
-    """The queued notifications in the database `store`."""
+    """The messages that wait in the database `store` to be sent."""
 
     def __init__(self, store: Database) -> None:
         self._writing, self._rows = store.writing, store.rows

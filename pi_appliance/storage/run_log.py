@@ -37,7 +37,7 @@ class RunLog:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the file holds all that was written, with room for more."""
+        """Whether the file has all output so far, and room for more."""
         return self._size <= self._half
 
     def tail(self, size: int) -> bytes:

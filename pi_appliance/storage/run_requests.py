@@ -1,6 +1,6 @@
-"""Run requests, signals to active runs, checkpoints of unfinished work, slots to skip.
+"""Run requests, signals to active runs, checkpoints of unfinished work, and slots to skip.
 
-The transaction that begins a run (`Store.start_run`) consumes its request: only one run gets it.
+The transaction that begins a run (`Store.start_run`) consumes its request, so only one run gets it.
 """
 
 import json
@@ -34,12 +34,15 @@ class RunRequest:
 
     @property
     def slot_name(self) -> str:
-        """The name of the request in the place of a slot."""
+        """The text that stands for this request where a run has its slot."""
         return request_key(self.id)
 
     @property
     def immediate(self) -> bool:
-        """Whether the run was to begin at once, even if the clock was set back since."""
+        """Whether the run was requested for at once.
+
+        It then begins even if the clock is set back.
+        """
         return self.run_at <= self.created_at
 
 
@@ -53,7 +56,7 @@ class JobCheckpoint:
 
 
 class RunRequestStore(Repository):
-    """Access to requests, signals, checkpoints and skipped slots."""
+    """Access to run requests, signals, checkpoints and slots to skip."""
 
     def add(self, job: str, run_at: datetime, arguments: Mapping[str, Any], *, now: datetime) -> RunRequest:
         """Save the request, durably, that `job` runs at `run_at` with `arguments`."""
@@ -108,7 +111,7 @@ class RunRequestStore(Repository):
         return str(rows[0]["signal"]) if rows else ""
 
     def take_signal(self, job: str) -> str:
-        """Return and delete the signal to `job`; '' without one, and then nothing is written."""
+        """Return and delete the signal to `job`; '' if there is none, which writes nothing."""
         if not self.pending_signal(job):
             return ""
         with self._db.writing(durable=True) as db:
@@ -116,7 +119,7 @@ class RunRequestStore(Repository):
             return str(row["signal"]) if row else ""
 
     def set_skipped_slot(self, job: str, slot: str | None) -> None:
-        """Let `job` skip `slot`; None: skip none."""
+        """Let `job` skip `slot`; None lets it skip no slot."""
         with self._db.writing(durable=True) as db:
             if slot is None:
                 db.execute("DELETE FROM skipped_slots WHERE job = ?", (job,))
@@ -143,12 +146,12 @@ class RunRequestStore(Repository):
 
 
 def request_key(number: int) -> str:
-    """Return the name of the request `number` in the place of a slot."""
+    """Return the text that stands for the request `number` where a run has its slot."""
     return f"{_PREFIX}{number}"
 
 
 def request_id(slot: str | None) -> int | None:
-    """Return the id of the request that `slot` names; None if it is not a request."""
+    """Return the id of the request that `slot` stands for; None if it is not a request."""
     number = (slot or "").removeprefix(_PREFIX)
     return int(number) if slot != number and number.isdecimal() else None
 

@@ -60,7 +60,10 @@ class ClockState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """One reading of the clocks. `step` is how far the wall clock jumped; negative means back."""
+    """One reading of the clocks.
+
+    `step` is how far the wall clock jumped; a negative one is backwards.
+    """
 
     state: ClockState
     step: timedelta = timedelta(0)
@@ -98,7 +101,7 @@ _TIME_ERROR = 5
 
 
 class _Timex(ctypes.Structure):
-    """The first fields of `struct timex` (linux/timex.h), and space for the others."""
+    """The first fields of `struct timex` (linux/timex.h), with space for its other fields."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -212,7 +215,7 @@ def _new_timer(seconds_ahead: float) -> int | None:
 def _arm(fd: int, seconds_ahead: float) -> bool:
     """Set the timer `fd`, and return whether it runs.
 
-    If C cannot represent a later time it does not: it would expire without end.
+    It is not set to a time that C cannot represent: it would expire again and again.
     """
     library, wall = ctypes.CDLL(None, use_errno=True), time.time()
     expiry = min(wall + seconds_ahead, _MAX_TIME)

@@ -271,7 +271,7 @@ class Lock:
             os.pwrite(self.fd, text.ljust(_BLOCK), 0)
 
     def previous_result(self) -> "UnreportedResult | None":
-        """Return the result that the previous run left here, if any."""
+        """Return the result that the previous run stored in the lock file, if any."""
         try:
             status = json.loads(os.pread(self.fd, _BLOCK, 0))
             outcome, summary, at = status["ended"]
@@ -399,7 +399,7 @@ def request_stop(path: Path, run: int, why: str) -> bool:
 
 
 def _to_bytes(status: Mapping[str, object]) -> bytes:
-    """Return `status` as JSON, not escaped, so that it fits into a block."""
+    """Return `status` as JSON. Letters are not escaped, so that a long note fits into a block."""
     return json.dumps(status, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -410,6 +410,9 @@ WAKEUP_SIGNAL = signal.SIGUSR1
 @contextlib.contextmanager
 def listen_for_wakeup(path: Path) -> Iterator[Lock]:
     """Let other processes wake this daemon by the file `path` for the duration of the block.
+
+    Yields the lock. The status note of the lock has the addresses of this daemon, which a second
+    daemon reports when it is refused. The caller must handle `WAKEUP_SIGNAL` before it enters.
 
     Yields the lock. A second daemon reports the note of its status, the addresses of the first.
 
@@ -440,7 +443,10 @@ def _describe_holder(path: Path) -> str:
 
 
 def wake_daemon(path: Path) -> bool:
-    """Wake the daemon of the file `path`, if there is one. Raises Refused for another user's."""
+    """Wake the daemon that holds the file `path`; return whether there is one.
+
+    Raises Refused if the daemon belongs to another user.
+    """
     try:
         status = json.loads(path.read_bytes().strip(b"\0 ") or b"{}")
         process = os.pidfd_open(int(status["pid"]))

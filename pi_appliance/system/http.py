@@ -41,7 +41,7 @@ def describe_network_error(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """An answer. `mime` is its content type without parameters."""
+    """A response. `mime` is its content type without parameters."""
 
     url: str
     status: int
@@ -54,7 +54,7 @@ class HttpResponse:
 
     @property
     def text(self) -> str:
-        """Return the body in the encoding that its server names, else UTF-8, else Latin-1."""
+        """Return the body as text: in the encoding of the response, else UTF-8, else Latin-1."""
         for encoding in (self.charset or "utf-8", "utf-8"):
             try:
                 return self.body.decode(encoding)
@@ -64,11 +64,10 @@ class HttpResponse:
 
 
 class NoResponse(Exception):
-    """An exchange without a complete answer.
+    """An exchange without a complete response.
 
     `is_sent` is False if the request was certainly not sent. `is_http` is False if the other side
-    answers with something else than HTTP. `is_timeout` is True if the time limit ended the
-    exchange.
+    does not speak HTTP. `is_timeout` is True if the time limit ended the exchange.
     """
 
     def __init__(self, reason: str, *, is_sent: bool, is_http: bool = True, is_timeout: bool = False) -> None:
@@ -196,7 +195,7 @@ async def _read_body(head: HttpResponse, incoming: "httpx.Response", max_bytes: 
 
 
 def _full_text(error: BaseException | None) -> str:
-    """Return the texts of `error` and of its causes: the outer ones say little."""
+    """Return the messages of `error` and of its causes, because the outer ones say little."""
     texts = []
     while error is not None:
         texts.append(str(error) or type(error).__name__)
@@ -269,7 +268,7 @@ def _fetch_error(url: str, failure: NoResponse) -> Unavailable:
 
 
 def status_error(status: int, message: str) -> ApplianceError:
-    """Return the error `message` for an HTTP status: Unavailable if a retry may succeed."""
+    """Return an error with `message` for an HTTP status: Unavailable if a retry may succeed."""
     return Unavailable(message) if status >= 500 or status in RETRY_LATER else Refused(message)
 
 

@@ -37,7 +37,10 @@ class Leaf:
     folder: Path
 
     def set_limit(self, name: str, value: str) -> bool:
-        """Write a limit and return whether it applies, which needs a delegated controller."""
+        """Write a limit, and return whether it applies.
+
+        For that, systemd must have delegated its controller.
+        """
         try:
             (self.folder / name).write_text(value, "ascii")
         except OSError:
@@ -52,13 +55,13 @@ class Leaf:
         return False
 
     def remove(self) -> None:
-        """Kill its processes and remove it. If it is not empty then, a later run removes it."""
+        """Kill the processes of the cgroup and remove it. If that fails, a later run removes it."""
         self.set_limit("cgroup.kill", "1")
         _wait_until(lambda: _remove_cgroup(self.folder))
 
 
 def own_cgroup(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """Return the delegated cgroup, its processes moved into its leaf `main`, or None."""
+    """Return the delegated cgroup, or None. Its processes are moved into the leaf `main`."""
     here = _current_cgroup(root, membership)
     for folder in (here, here.parent) if here is not None and here.name == MAIN else (here,):
         if folder is not None and _is_ours(folder):
@@ -80,7 +83,10 @@ def create_leaf(ours: Path, name: str) -> Leaf | None:
 
 
 def enter_cgroup(folder: Path) -> None:
-    """Move this process, and all it starts later, into the cgroup `folder`. Raises OSError."""
+    """Move this process into the cgroup `folder`, and with it all that it starts later.
+
+    Raises OSError if the kernel refuses.
+    """
     (folder / "cgroup.procs").write_text("0", "ascii")
 
 
@@ -132,9 +138,9 @@ def _current_cgroup(root: Path, membership: Path) -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Return whether `folder` was delegated to us; that it is writable is not enough.
+    """Return whether systemd delegated `folder` to us: it may be writable without that.
 
-    systemd marks delegated cgroups with an attribute. In a user session the name is checked.
+    systemd marks delegated cgroups with an attribute. In a user session, the name is checked.
     """
     if not os.access(folder / "cgroup.subtree_control", os.W_OK):
         return False
@@ -227,7 +233,7 @@ def apply_limits(
 
 @contextlib.contextmanager
 def keep_limits(plan: str) -> Iterator[LimitedRun]:
-    """Keep the limits for the block that this process applied before it executed a program."""
+    """Keep limits for the block that this process applied before it executed another program."""
     folder = json.loads(plan).get("cgroup")
     leaf = Leaf(Path(folder)) if folder else None
     try:

@@ -50,7 +50,10 @@ def main(argv: list[str]) -> None:
 
 
 def _wait(others: tuple[int, ...], output: int, log: str, max_size: int, until: float) -> int:
-    """Copy the output until something else is to be done. Return the error of the log, or 0."""
+    """Copy the output to the log until something else has to be done.
+
+    Return the error number of the log, or 0.
+    """
     poll = select.poll()
     for number in (*others, output):
         poll.register(number, select.POLLIN)
@@ -65,7 +68,10 @@ def _wait(others: tuple[int, ...], output: int, log: str, max_size: int, until: 
 
 
 def _copy(output: int, log: str, max_size: int) -> bool:
-    """Add one chunk to the log. False, with nothing read, if it is missing or too long."""
+    """Append one chunk to the log.
+
+    Return False, reading nothing, if the log is missing or too long.
+    """
     try:
         number = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     except OSError:

@@ -1,6 +1,9 @@
 """The machine: sensors, storage wear, versions, this process, and mounts.
 
-All of it is read from files.
+Everything is read from files. A missing sensor returns None. Temperature: /sys/class/thermal.
+Power: the alarm of the rpi_volt driver in /sys/class/hwmon, and the firmware's get_throttled, which
+older kernels show in sysfs. Its bits: 0 under-voltage, 1 frequency capped, 2 throttled, 3 soft
+temperature limit; 16 to 19 the same at any time since the start.
 
 A missing sensor returns None. Temperature: /sys/class/thermal. Power: the alarm of the rpi_volt
 driver in /sys/class/hwmon, and the firmware's get_throttled, which older kernels show in sysfs. Its
@@ -252,7 +255,7 @@ class Mount:
 
     @property
     def read_only(self) -> bool:
-        """Whether it is mounted read-only."""
+        """Whether the file system is mounted read-only."""
         return bool(self.options & {"ro", "emergency_ro"})
 
     def option(self, name: str) -> str | None:
@@ -266,7 +269,7 @@ def read_mounts(path: Path = MOUNT_TABLE) -> list[Mount]:
 
 
 def find_mount(folder: Path, known: Sequence[Mount]) -> Mount | None:
-    """Return the mount of `known` that `folder` is on, or would be on once it exists."""
+    """Return the mount in `known` that contains `folder`, or will contain it once it exists."""
     folder = folder.resolve()
     best = None
     for mount in known:  # a later mount hides an earlier one

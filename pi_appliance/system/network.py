@@ -35,7 +35,7 @@ def local_addresses() -> list[str]:
 
 
 def public_addresses(host: str, own: Callable[[], list[str]] = local_addresses) -> list[str]:
-    """Return the addresses of a server on `host` for other machines; none for 127.0.0.1."""
+    """Return the addresses by which other machines reach a server on `host`; none for 127.0.0.1."""
     bound = _addresses_of(host)
     is_everywhere = any(each.is_unspecified for each in bound)
     return [each for each in own() if is_everywhere or ipaddress.ip_address(each) in bound]
@@ -55,7 +55,10 @@ def _addresses_of(host: str) -> set[ipaddress.IPv4Address | ipaddress.IPv6Addres
 
 
 def address_towards(host: str, port: int) -> str:
-    """Return the address of this machine on the way to `host`; nothing is sent. Raises OSError."""
+    """Return the address of this machine from which it reaches `host`. Nothing is sent.
+
+    Raises OSError if there is no route.
+    """
     family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as sock:
         sock.connect(place)
@@ -81,7 +84,7 @@ def has_link(device: str) -> bool:
 
 
 def neighbours() -> list[str]:
-    """Return the IPv4 addresses of the machines that the kernel has heard in its networks."""
+    """Return the IPv4 addresses of the machines that the kernel has seen in the local networks."""
     with open("/proc/net/arp", encoding="ascii") as table:  # noqa: PTH123 - not a file on a disk
         rows = [line.split() for line in table][1:]
     return [row[0] for row in rows if int(row[2], 16) & _ARP_COMPLETE]
@@ -90,8 +93,8 @@ def neighbours() -> list[str]:
 class AddressWatcher:
     """Call `on_change` in the event loop when this machine gains or loses an address.
 
-    `with_links` also when a device gains or loses its link. Other reports of the kernel about
-    links, such as one for each scan for Wi-Fi networks, are ignored.
+    With `with_links`, it is also called when a device gains or loses its link. Other reports of the
+    kernel about links, such as one for each scan for Wi-Fi networks, are ignored.
     """
 
     def __init__(self, on_change: Callable[[], None], *, with_links: bool = False) -> None:

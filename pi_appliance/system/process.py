@@ -214,7 +214,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramResult:
-    """How a program ended. Without anything but `process`, its supervisor was killed."""
+    """How a program ended. If only `process` is set, the supervisor of the program was killed."""
 
     process: ProcessResult
     status: int | None = None  # as in subprocess
@@ -223,7 +223,7 @@ class ProgramResult:
 
 
 def small_module(name: str) -> list[str]:
-    """Return the command that runs a module of this package, and imports little else."""
+    """Return the command that runs the module `name` of this package without importing the rest."""
     path = f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})"
     code = f"import sys; {path}; from pi_appliance.system.{name} import main; main(sys.argv[1:])"
     return [sys.executable, "-I", "-S", "-c", code]
@@ -288,7 +288,10 @@ def watch_program(
     on_output: Callable[[bytes], None],
     on_long_wait: Callable[[Child], None] | None = None,
 ) -> ProgramResult:
-    """Watch a running program to its end, as `run_program` does. `child` is its supervisor."""
+    """Watch a running program to its end, as `run_program` does.
+
+    `child` is its supervisor process.
+    """
     lines: list[bytes] = []
     ended = watch_child(
         child,
@@ -460,7 +463,10 @@ class _ChildWatcher:
                 return
 
     def _read(self, number: int) -> bool:
-        """Read one chunk only, so that endless output cannot delay a deadline. False at the end."""
+        """Read only one chunk, so that endless output cannot delay a deadline.
+
+        Return False at the end.
+        """
         try:
             chunk = os.read(number, _CHUNK)
         except BlockingIOError:

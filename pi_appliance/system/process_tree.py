@@ -50,7 +50,7 @@ def descendants(top: int) -> set[Process]:
 
 
 def child_pids() -> set[int]:
-    """Return the ids of all children, also dead ones and those hidden by ProtectProc=invisible."""
+    """Return the ids of all children, also of ended ones and of those that /proc hides."""
     try:
         return set(map(int, _read(f"self/task/{os.getpid()}/children").split()))
     except OSError:

@@ -47,7 +47,7 @@ def socket_name(config: str) -> str:
 
 
 def connect(name: str) -> socket.socket | None:
-    """Return a connection to the daemon that listens under `name`, or None.
+    """Return a connection to the daemon that listens under `name`, or None if no such daemon runs.
 
     Raises:
         PermissionError: Such a daemon listens, but this user may not connect to it.

@@ -109,7 +109,7 @@ def packaged_units() -> dict[str, bytes]:
 
 
 class ServiceNotifier:
-    """The notify socket of the service (sd_notify), if there is one."""
+    """Sends messages to systemd over the notify socket of the service (sd_notify)."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
@@ -131,14 +131,14 @@ class ServiceNotifier:
 
 
 class PowerAction(StrEnum):
-    """What is done with the machine."""
+    """An action on the whole machine."""
 
     REBOOT = "reboot"
     SHUTDOWN = "shutdown"
 
     @property
     def verb(self) -> str:
-        """The word of systemctl."""
+        """The word for the action in a systemctl command."""
         return "poweroff" if self is PowerAction.SHUTDOWN else "reboot"
 
     @property
@@ -154,7 +154,10 @@ class MachinePower:
         self._systemd = Systemd(root, environment)
 
     def find_obstacle(self, action: PowerAction) -> str:
-        """Return why this user may not do `action`, and the command that does it; '' if it may."""
+        """Return why this user may not do `action`, with the command that does it.
+
+        '' if allowed.
+        """
         command = f"type on the machine: sudo {action.verb}"
         if not self._systemd.is_running:
             return f"this machine does not use systemd; {command}"
@@ -168,7 +171,10 @@ class MachinePower:
         return f"the appliance has no right to do that (deploy/install.sh gives it), or a program forbids it; {command}"
 
     def request(self, action: PowerAction) -> None:
-        """Do `action`: systemd then stops all services, and so this one. Raises Refused."""
+        """Do `action`: systemd then stops all services, also this one.
+
+        Raises Refused if not allowed.
+        """
         if obstacle := self.find_obstacle(action):
             raise Refused(obstacle)
         # Without a message to all terminals, which needs a right of its own.
@@ -180,7 +186,8 @@ class MachinePower:
 def read_request(request: Path) -> Iterator[str]:
     """Yield the content of the file `request`, "" without one, and delete the file at the end.
 
-    By such files the service asks units that run as root.
+    With such files the service asks units that run as root. The folder belongs to the service,
+    which is not trusted here: links are not followed, and only a regular file is read.
 
     The folder belongs to the service, which is not trusted here: links are not followed, only a
     file is read.
