@@ -15,7 +15,7 @@ _FAILURES = ("failed", "timed-out", "misfired", "uncertain", "abandoned")
 
 
 def _slot_time(local: str, *, offset: bool = False) -> str:
-    """Format the time of a slot in the zone of its job, with the offset if this terminal's differs."""
+    """Format the time of a slot in the zone of its job, with the offset if it differs here."""
     time = datetime.fromisoformat(local)
     text = time.strftime("%a %Y-%m-%d %H:%M:%S").removesuffix(":00")
     is_elsewhere = time.utcoffset() != time.astimezone().utcoffset()

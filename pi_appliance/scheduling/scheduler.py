@@ -298,7 +298,7 @@ class Scheduler:
             self._retry_slot(job, slot)
 
     def _record_end(self, name: str, due: str, status: int) -> bool:
-        """Record a run whose process ended before it could. Return whether the history has the run."""
+        """Record a run whose process ended too early. Return whether the history has the run."""
         with self._log_errors(name):
             store, job, now = self._appliance.store, self._appliance.job(name), self._clock.now()
             if not store.is_claimed(slot_key(name, due)):
