@@ -51,7 +51,7 @@ async def player_of(services: MusicServices) -> Player:
 
 
 def player_command(act: Callable[[Player, Values], Awaitable[object]]) -> Handler:
-    """Return a handler that awaits `act` and returns the state of the player after it."""
+    """Return a handler that awaits `act`, then returns the new state of the player."""
 
     async def handle(services: MusicServices, values: Values) -> MusicJson:
         player = await player_of(services)
@@ -120,7 +120,7 @@ async def reconnect(services: MusicServices, _: Values) -> MusicJson:
 
 
 class PlayerCheckJson(TypedDict):
-    """The answer of a player in words."""
+    """The answer of a player, in words."""
 
     text: str
 
@@ -210,7 +210,7 @@ class VolumeJson(MusicJson):
 
 
 async def volume(services: MusicServices, values: Values) -> VolumeJson:
-    """Set or change the volume, and return it with the volume that was requested."""
+    """Set or change the volume, and return the new one beside the requested one."""
     player, requested = await player_of(services), values["volume"]
     if isinstance(requested, str):
         current = (await player.state()).volume
@@ -249,7 +249,7 @@ replay_gain = player_command(_set_replay_gain)
 
 
 async def list_outputs(services: MusicServices, _: Values) -> Sequence[Output]:
-    """Return the outputs."""
+    """Return the audio outputs of the player."""
     return await (await player_of(services)).list_outputs()
 
 

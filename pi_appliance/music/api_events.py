@@ -118,7 +118,10 @@ class PlayerEvents:
         return {**music_values(self._daemon.hub), "at": round(self._monotonic(), 3)}
 
     async def _run_queries(self) -> None:
-        """Query what is not part of the state; during an update with clients, also its progress."""
+        """Query values outside of the state after changes.
+
+        During an update of the library, its progress.
+        """
         tracks: int | None = None
         while True:
             state = self._daemon.hub.state
@@ -137,7 +140,10 @@ class PlayerEvents:
             self._listeners.wake()
 
     async def _query(self, name: str) -> dict[str, Any]:
-        """Return the data of the event `name`, if the player has it. Raises ApplianceError."""
+        """Return the data of the event `name`; empty if the player lacks it.
+
+        Raises ApplianceError.
+        """
         player, data = await self._daemon.hub.player(), dict[str, Any]()
         with contextlib.suppress(Refused):
             if name == "output":

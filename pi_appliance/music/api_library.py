@@ -105,7 +105,7 @@ async def _add(services: MusicServices, values: Values, where: QueuePosition, *,
 
 
 def _parse_sources(values: Values, services: MusicServices) -> list[Source]:
-    """Return the sources that the arguments name; it may read files and wait for the network.
+    """Return the sources that the arguments name. It may read files and wait for the network.
 
     Raises:
         InvalidOption: one is not valid.
@@ -139,7 +139,7 @@ def _parse_source(text: str, services: MusicServices) -> Source:
 
 @contextlib.contextmanager
 def _hints(source: Source, stations: Stations) -> Iterator[None]:
-    """Add the closest station, or the command that searches, to errors about `source`."""
+    """Add a hint to errors about `source`: the closest station, or the command that searches."""
     try:
         yield
     except Refused as error:
@@ -163,7 +163,7 @@ async def move_track(services: MusicServices, values: Values) -> MusicJson:
 
 
 class RemovedTracksJson(MusicJson):
-    """The player, and how many tracks were removed."""
+    """The state of the player, and how many tracks were removed."""
 
     removed: int
 
@@ -211,7 +211,7 @@ shuffle_queue = player_command(lambda player, _: player.shuffle_queue())
 
 
 class SavedQueueJson(TypedDict):
-    """The playlist of a queue that was saved."""
+    """The playlist in which the queue was saved."""
 
     playlist: str
     tracks: int

@@ -158,37 +158,37 @@ _SUBSYSTEMS = {
 
 
 class LineView:
-    """One line of text for each change."""
+    """Prints one line of text for each change."""
 
     def show_change(self, names: Collection[str], state: PlayerState) -> None:
-        """Print the change and what plays."""
+        """Print the change, and the track that plays."""
         click.echo(_line(names, state))
 
     def show_loss(self, reason: str) -> None:
-        """Print the reason."""
+        """Print why the player was lost."""
         click.echo(_loss(reason))
 
     def tick(self) -> None:
-        """Show that a second has passed."""
+        """Do nothing; a view on a terminal updates the elapsed time."""
 
     def close(self) -> None:
-        """Leave the terminal in order."""
+        """Do nothing; a view on a terminal moves the cursor below its line."""
 
 
 class JsonView(LineView):
-    """One line of JSON for each change."""
+    """Prints one line of JSON for each change."""
 
     def show_change(self, names: Collection[str], state: PlayerState) -> None:
         """Print the change, in MPD's terms, and the player as the API returns it."""
         click.echo(json.dumps({"changed": sorted(names), "player": to_json(player_values(state))}))
 
     def show_loss(self, reason: str) -> None:
-        """Print the reason."""
+        """Print why the player was lost."""
         click.echo(json.dumps({"lost": reason}))
 
 
 class TerminalView(LineView):
-    """One line on a terminal, redrawn in place; the elapsed time runs."""
+    """Redraws one line on a terminal, in which the elapsed time runs."""
 
     def __init__(self) -> None:
         self._names: Collection[str] = ()
@@ -196,12 +196,12 @@ class TerminalView(LineView):
         self._read_at = 0.0
 
     def show_change(self, names: Collection[str], state: PlayerState) -> None:
-        """Draw the change and what plays."""
+        """Draw the change, and the track that plays."""
         self._names, self._state, self._read_at = names, state, time.monotonic()
         _draw(_line(names, state))
 
     def show_loss(self, reason: str) -> None:
-        """Draw the reason."""
+        """Draw why the player was lost."""
         self._state = None
         _draw(_loss(reason))
 
@@ -211,7 +211,7 @@ class TerminalView(LineView):
             _draw(_line(self._names, advanced(self._state, time.monotonic() - self._read_at)))
 
     def close(self) -> None:
-        """Continue below the line."""
+        """Move the cursor below the line."""
         click.echo()
 
 

@@ -44,7 +44,10 @@ class Cover:
 
 
 class Covers:
-    """Find, scale and cache the covers of the player; library `changes` empty the cache."""
+    """Finds, scales and caches the covers of the player.
+
+    `changes` of the library empty the cache.
+    """
 
     def __init__(self, music: Callable[[], Music], changes: PlayerEvents) -> None:
         self._music, self._changes = music, changes
@@ -114,7 +117,7 @@ class Covers:
         self._store(digest, size, image)
 
     async def _fetch(self, uri: str) -> bytes:
-        """Return the player's image of a track; empty if there is none that browsers show."""
+        """Return the player's image of a track; empty if it has none that browsers can show."""
         art = await (await self._music().player()).album_art(uri)
         return (
             art.data

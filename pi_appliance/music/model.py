@@ -48,7 +48,10 @@ class Capability(StrEnum):
     description: str
 
     def __new__(cls, name: str, description: str) -> "Capability":
-        """Return the member `name`; its `description` completes "this player can"."""
+        """Create the member `name`.
+
+        Its `description` completes the sentence "this player can …".
+        """
         member = str.__new__(cls, name)
         member._value_, member.description = name, description
         return member
@@ -180,7 +183,7 @@ class RatedEntry(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """A part of a list: `items` from index `start` on."""
+    """A part of a list, beginning at index `start`."""
 
     start: int
     length: Annotated[int | None, "the length of the whole list; null if it is not known"]
@@ -201,7 +204,10 @@ def replace_items(page: Page[Any], items: Sequence[T]) -> Page[T]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A part of the queue from index `start` on; length and version are of the whole queue."""
+    """A part of the queue, beginning at index `start`.
+
+    `length` and `version` are of the whole queue.
+    """
 
     tracks: Sequence[Track]
     start: int
@@ -234,7 +240,7 @@ class Uri:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlaylist:
-    """A saved playlist as a source."""
+    """A saved playlist, used as a source of tracks."""
 
     playlist: str
 

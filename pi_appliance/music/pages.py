@@ -138,8 +138,8 @@ class MusicPages:
     async def cover(self, request: Request) -> Response:
         """Redirect to the cover of a track or of an album.
 
-        Without one, a list gets a transparent picture, and the player 204, which is not an error
-        in browsers.
+        Without a cover, a list gets a transparent picture. The player gets the status 204, which
+        browsers do not treat as an error.
         """
         uri = request.query_params.get("uri", "") or await self._first_track(request)
         size = THUMB_SIZE if "small" in request.query_params else COVER_SIZE
@@ -219,7 +219,7 @@ def _start_of(request: Request) -> int:
 
 
 def _describe_list(by: str, path: str, wanted: LibraryFilter) -> tuple[str, str, Entry | None]:
-    """Return a list's heading, the address of its parent, and the entry for all of it."""
+    """Return a list's heading, the address of the list above it, and an entry for all of it."""
     if path:
         parent = path.rpartition("/")[0]
         whole = Entry(kind=EntryType.FOLDER, name=path.rpartition("/")[2], uri=f"{path}/")

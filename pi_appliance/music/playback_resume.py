@@ -1,8 +1,7 @@
-"""Store queue and playback with few writes; restore them on a player that lost its queue.
+"""Store queue and playback with few writes; restore them on a player that has lost its queue.
 
-The queue is written after it has changed and no change followed for a while. The playback state is
-written when it changes, and every two minutes while a file plays. A player that restores its own
-queue keeps it.
+The queue is written some time after its last change. The playback state is written when it changes,
+and every two minutes while a file plays. A player that restores its own queue keeps it.
 """
 
 import asyncio
@@ -33,9 +32,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackSnapshot:
-    """The state of playback that is stored.
+    """The stored state of playback.
 
-    `version` is that of the queue, `boot` the boot id of the machine.
+    `version` is the version of the queue, `boot` identifies the boot of the machine.
     """
 
     version: int
@@ -111,7 +110,10 @@ class PlaybackResumer:
             await self._save()
 
     def _timeout(self) -> float | None:
-        """Return the seconds until the next write without a change; `None`: none is pending."""
+        """Return the seconds until the next write if nothing changes.
+
+        `None` if nothing has to be written.
+        """
         if self._changed_at is not None:
             return max(0.0, min(DEBOUNCE, self._changed_at + MAX_DELAY - self._clock()))
         state = self._hub.state

@@ -43,7 +43,7 @@ class Player(Protocol):
     """
 
     async def state(self) -> PlayerState:
-        """Return the current state."""
+        """Return the current state of the player."""
 
     async def capabilities(self) -> frozenset[Capability]:
         """Return the supported functions with the player's current setup."""
@@ -55,16 +55,16 @@ class Player(Protocol):
         """
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
-        """Play the queued track `id`. Raises Refused if it is not in the queue any more."""
+        """Play the queued track with the id `id`. Raises Refused if it has left the queue."""
 
     async def pause(self) -> None:
-        """Pause if it plays."""
+        """Pause if music plays."""
 
     async def toggle(self) -> None:
-        """Pause if it plays, otherwise play."""
+        """Pause if music plays, otherwise play."""
 
     async def stop(self) -> None:
-        """Stop."""
+        """Stop playback."""
 
     async def next(self) -> None:
         """Play the next track."""
@@ -92,10 +92,10 @@ class Player(Protocol):
         """Set the given modes; `None` leaves a mode as it is."""
 
     async def set_crossfade(self, seconds: int) -> None:
-        """Overlap tracks by `seconds`; 0 switches it off."""
+        """Set the number of seconds by which tracks overlap; 0 switches crossfade off."""
 
     async def set_replay_gain(self, gain: ReplayGainMode) -> None:
-        """Set the ReplayGain mode."""
+        """Set the ReplayGain mode: whether tracks are adjusted to the same loudness."""
 
     async def list_outputs(self) -> Sequence[Output]:
         """Return the audio outputs."""
@@ -109,7 +109,7 @@ class Player(Protocol):
     async def add_source(
         self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
     ) -> AddResult:
-        """Add `source` to the queue and with `play` play its first track.
+        """Add `source` to the queue; with `play`, play its first track.
 
         An unknown source raises Refused and leaves the queue unchanged.
         """
@@ -137,7 +137,7 @@ class Player(Protocol):
         """
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return folders, tracks and playlist files of a folder; the top if `path` is empty."""
+        """Return the folders, tracks and playlist files in a folder, by default in the top one."""
 
     async def list_library(
         self,
@@ -148,11 +148,14 @@ class Player(Protocol):
     ) -> Page[Entry]:
         """Return the artists, albums, genres or tracks that match, sorted by name.
 
-        Tracks are in library order: album by album, in the order of their numbers.
+        Tracks are sorted by album, then by their number.
         """
 
     async def library_stats(self, folder: str = "") -> LibraryStats:
-        """Return the size of the library; of a `folder`, only its tracks and seconds."""
+        """Return the size of the library.
+
+        For a `folder`, only the number of tracks and their seconds are known.
+        """
 
     async def update_library(self, folder: str = "") -> None:
         """Start scanning `folder` for changes; empty: the whole library.
@@ -182,7 +185,7 @@ class Player(Protocol):
         """Delete a playlist. Raises Refused if it does not exist."""
 
     async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return the ratings of those of `uris` that have one."""
+        """Return the ratings of the tracks in `uris`. Tracks without a rating are left out."""
 
     async def set_rating(self, uri: str, rating: TrackRating) -> None:
         """Replace the rating of a track."""
@@ -191,7 +194,10 @@ class Player(Protocol):
         """Return the favourite tracks, sorted by URI."""
 
     async def album_art(self, uri: str) -> CoverArt | None:
-        """Return the image in the file `uri`, else that of its folder; `None` without one."""
+        """Return the image in the file `uri`, or else the image of its folder.
+
+        `None` without one.
+        """
 
     async def list_partitions(self) -> Sequence[Partition]:
         """Return the partitions."""

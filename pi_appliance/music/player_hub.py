@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 class Music(Protocol):
-    """The connection to the player."""
+    """The connection to the player, as the pages and the API use it."""
 
     error: str
     status_text: str
@@ -85,7 +85,10 @@ class MusicJson(TypedDict):
 
 
 def music_values(hub: Music, after: PlayerState | None = None) -> MusicJson:
-    """Return the player, its capabilities and its error; `after` is newer than the hub's state."""
+    """Return the player, its capabilities and its error.
+
+    `after` is a state that is newer than the one of `hub`.
+    """
     state = after or hub.state
     return {
         "player": player_values(state) if state else None,
@@ -126,7 +129,7 @@ class MusicServices(Services):
 
 
 class Subscription:
-    """The changed subsystems that a subscriber has not received yet; initially `CONNECTION`."""
+    """Collects the changed subsystems until a subscriber reads them; initially `CONNECTION`."""
 
     def __init__(self) -> None:
         self._names: frozenset[str] = frozenset({CONNECTION})
@@ -233,7 +236,7 @@ class PlayerHub:
 
     @property
     def mpd_address(self) -> Upstream | None:
-        """Address of the configured MPD; `None` for another kind of player."""
+        """The address of the configured MPD; `None` for another kind of player."""
         address: Upstream | None = getattr(self._options, "place", None)
         return address
 
@@ -273,7 +276,7 @@ class PlayerHub:
         return self._bus.subscribe()
 
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield names of changed MPD subsystems, or `CONNECTION`: read everything.
+        """Yield the names of changed MPD subsystems, or `CONNECTION`: everything may have changed.
 
         The first item comes at once. A slow reader gets all changes as one item.
         """
@@ -282,7 +285,10 @@ class PlayerHub:
                 yield await subscription.changes()
 
     async def run(self) -> None:
-        """Keep the player connected until cancelled; the built-in silent player ends with it."""
+        """Keep the player connected until cancelled.
+
+        Cancelling also ends the built-in silent player.
+        """
         if self._plugin is None:
             await asyncio.Event().wait()
         while True:
@@ -297,7 +303,10 @@ class PlayerHub:
                 await self._reconnect.wait()
 
     async def _run_until_lost(self) -> str:
-        """Follow a player; return the error, empty if the configured one appeared."""
+        """Follow a player until it is lost, and return the error.
+
+        Empty if the configured one appeared.
+        """
         try:
             await self._follow(self._connect(), self.mpd_address)
         except Unavailable as error:

@@ -1,7 +1,7 @@
-"""When the player is tried again after its connection was lost, or could not be made.
+"""When the hub tries to connect to the player after the connection was lost, or could not be made.
 
-A restarted player is soon back, so it is tried often at first, then less often. A person who needs
-the player ends the wait.
+A restarted player answers soon, so the hub tries often at first, then less often. It tries at once
+when a person needs the player.
 """
 
 import asyncio
@@ -55,7 +55,10 @@ class PlayerReconnect:
         return self._new_backoff(self._policy.fallback_max_delay)
 
     async def wait(self, backoff: Backoff | None = None) -> None:
-        """Wait until the next attempt, by the delays of `backoff` or those after a loss."""
+        """Wait until the next attempt.
+
+        The delay is from `backoff`, or else the one after a loss.
+        """
         delay = backoff.next_delay() if backoff else self._delay_after_loss()
         seconds = delay.total_seconds()
         minimum = min(self._policy.min_delay.total_seconds(), seconds)

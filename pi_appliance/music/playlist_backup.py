@@ -39,7 +39,9 @@ def export_playlists(config: Config, secrets: Mapping[str, str]) -> dict[str, by
 
 
 def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapping[str, bytes]) -> list[str]:
-    """Save `playlists` of `export_playlists` in the player. A playlist that it has stays as it is.
+    """Save the `playlists` that `export_playlists` returned in the player.
+
+    A playlist that the player already has stays as it is.
 
     Returns:
         What could not be saved, in words.

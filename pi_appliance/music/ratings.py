@@ -15,7 +15,10 @@ class RatingStore:
         self._writing, self._rows = database.writing, database.rows
 
     async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return the ratings of those of `uris` that have one. Raises Unavailable."""
+        """Return the ratings of the tracks in `uris`; without those that have none.
+
+        Raises Unavailable.
+        """
         query = "SELECT * FROM track_ratings WHERE uri IN (SELECT value FROM json_each(?))"
         rows = self._rows(query, (json.dumps(list(uris)),))
         return {row["uri"]: TrackRating(rating=row["rating"], favourite=bool(row["favourite"])) for row in rows}

@@ -80,5 +80,5 @@ async def run_services(hub: PlayerHub, config: Config) -> None:
 
 
 def music_settings(config: Config) -> tuple[object, ...]:
-    """Return the part of `config` that needs a new hub when it changes."""
+    """Return the settings whose change requires a new connection to the player."""
     return (config.player, config.volume, config.radio, config.resume, config.time_zone, config.stations)

@@ -37,7 +37,7 @@ _DEFAULT_DEVICES = {"default", "sysdefault"}
 
 @dataclass(frozen=True, slots=True)
 class SoundCard:
-    """A card that can play. ALSA addresses it by `id`; `is_default` is what MPD uses by default."""
+    """A sound card that can play. ALSA addresses it by `id`; MPD uses the default one."""
 
     id: Annotated[str, "of ALSA"]
     name: str
@@ -53,7 +53,7 @@ def machine_root() -> Path:
 def list_cards(root: Path) -> Sequence[SoundCard]:
     """Return the sound cards of the machine whose files are below `root`, in the order of ALSA.
 
-    None is the default if the owner set the card by hand, which may be anything.
+    No card is marked as the default if the owner has set one by hand, because that may be anything.
     """
     try:
         lines = (root / "proc/asound/cards").read_text("utf-8", "replace").splitlines()
@@ -86,7 +86,10 @@ def chosen_card(root: Path) -> str | None:
 
 
 def find_owner_setting(root: Path) -> str:
-    """Return where the owner set the card by hand, so that a choice has no effect, or ""."""
+    """Return where the owner has set the card by hand, so that a choice would have no effect.
+
+    Or "".
+    """
     if _BY_HAND.search(_read_settings(root / _FILE)):
         return f"/{_FILE} sets pcm.!default, so the card is set by hand there"
     outputs = [dict(_MPD_SETTING.findall(text)) for text in _MPD_OUTPUT.findall(_read_settings(root / _MPD_FILE))]
@@ -154,7 +157,7 @@ def _restart_mpd(card: SoundCard) -> None:
 
 
 def choose_requested_card(root: Path) -> SoundCard | None:
-    """Choose the card that the service requested; None without a request. Runs as root.
+    """Choose the card that the service has requested; None without a request. Runs as root.
 
     The service is not trusted: only the id of an existing card has an effect. Raises as
     `choose_card`.

@@ -232,7 +232,7 @@ def queue(result: Any, _: Values) -> str:
 
 
 def added(result: Any, values: Values) -> str:
-    """Return where sources were added to the queue."""
+    """Return where the sources were added to the queue."""
     is_next = values.get("where") == "next"
     playing = -1 if not values.get("play") else len(result) - 1 if is_next else 0  # the first source may be added last
     return "\n".join(
@@ -265,7 +265,7 @@ def added_answer(result: Any, values: Values) -> str:
 
 
 def playing_answer(result: Any, values: Values) -> str:
-    """Return what replaced the queue, in one line for the page."""
+    """Return the sources that replaced the queue, in one line for the page."""
     return added_answer(result, {**values, "play": True})
 
 
@@ -350,7 +350,7 @@ def playlist(result: Any, values: Values) -> str:
 
 
 def playlist_played(result: Any, values: Values) -> str:
-    """Return that a playlist plays, or where it was added."""
+    """Return that the playlist plays, or where it was added."""
     return added(result, {**values, "play": values["where"] == "replace"})
 
 

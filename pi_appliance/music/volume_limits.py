@@ -1,4 +1,7 @@
-"""The owner's volume policy: a player within it, and the service that lowers any other volume."""
+"""The owner's volume policy.
+
+A player that keeps to it, and the service that lowers a higher volume.
+"""
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -57,9 +60,9 @@ def max_volume(policy: VolumePolicy | None, local: datetime) -> int:
 
 
 def next_limit_change(policy: VolumePolicy | None, now: datetime, zone: ZoneInfo) -> datetime | None:
-    """Return when the allowed volume changes next in `zone`, in UTC; `None` if it never does.
+    """Return when the allowed volume changes next in `zone`, in UTC; `None` if it never changes.
 
-    Clock changes count: they may jump into quiet hours or out of them.
+    A clock change counts, because it may jump into quiet hours or out of them.
     """
     if policy is None or not policy.quiet:
         return None
@@ -117,7 +120,7 @@ class PlayerPolicy:
 
     @property
     def key_values(self) -> KeyValueStore:
-        """Values that survive a restart."""
+        """The values that survive a restart."""
         return KeyValueStore(self.open_store())
 
     @property
@@ -136,10 +139,9 @@ _PLAYBACK_COMMANDS = _STARTS_SOUND | {"pause", "stop", "seek", "clear_queue"}
 
 
 class LimitedPlayer:
-    """Wrap a player and lower every volume above the limit to the limit instead of refusing it.
+    """Wraps a player. A volume above the limit is lowered to the limit instead of being refused.
 
-    Mute and ratings are added if it has none. Calls that are not defined here go to the player
-    unchanged.
+    Mute and ratings are added if the player has none. All other calls go to the player unchanged.
     """
 
     def __init__(self, player: Player, policy: PlayerPolicy, on_user_command: Callable[[], None]) -> None:
@@ -160,7 +162,7 @@ class LimitedPlayer:
         return run_command
 
     async def capabilities(self) -> frozenset[Capability]:
-        """Return the player's capabilities and those that are added here."""
+        """Return the player's capabilities, and the ones that this class adds."""
         self._capabilities = own = await self._player.capabilities()
         return own | {Capability.STICKERS} | ({Capability.MUTE} if Capability.VOLUME in own else set())
 
@@ -218,7 +220,7 @@ class LimitedPlayer:
         return None
 
     async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return the ratings of those of `uris` that have one."""
+        """Return the ratings of the tracks in `uris`. Tracks without a rating are left out."""
         return await (await self._rating_store()).ratings(uris)
 
     async def set_rating(self, uri: str, rating: TrackRating) -> None:
@@ -252,7 +254,7 @@ class LimitedPlayer:
 
 
 class VolumeLimiter:
-    """Lower the volume of `hub` to the limit whenever a knob or another program turns it up.
+    """Lowers the volume of `hub` to the limit whenever a knob or another program turns it up.
 
     A timer runs only if quiet hours are configured, or while MPD has other partitions. While music
     plays it checks twice a minute, because the wall clock may be changed. Otherwise it sleeps until
@@ -354,7 +356,10 @@ class VolumeLimiter:
         self._closest = (limit, min((await player.state()).volume or 0, limit + _ROUNDING))
 
     def _timeout(self) -> float | None:
-        """Return the seconds until the next check if no change is reported; `None`: not needed."""
+        """Return the seconds until the next check if no change is reported.
+
+        `None` if none is needed.
+        """
         state, policy = self._hub.state, self._policy
         longest = PARTITION_INTERVAL if state is not None and self._has_other_partitions else None
         change = next_limit_change(policy.volume_policy, now := policy.now(), policy.time_zone)

@@ -52,7 +52,7 @@ class SentPostsJson(TypedDict):
 
 
 class RefusedPostsJson(TypedDict):
-    """What networks did not take."""
+    """The posts that networks did not accept."""
 
     refused: list[RefusedLineJson]
 
@@ -68,7 +68,7 @@ class PostPartJson(TypedDict):
 
 
 class UpcomingPostJson(TypedDict):
-    """A future slot and its posts."""
+    """A future slot, and what will be posted then."""
 
     job: str
     slot: Instant
@@ -83,7 +83,7 @@ class UpcomingPostJson(TypedDict):
 
 
 class MonthForecastJson(TypedDict):
-    """An average month on a network."""
+    """The posts and the cost of an average month on a network."""
 
     posts: float
     cost: str
@@ -99,7 +99,7 @@ class PostPreviewJson(TypedDict):
 
 
 class LineChangeJson(TypedDict):
-    """The file after a change of its lines."""
+    """The file after one of its lines was changed."""
 
     file: str
     version: str
@@ -108,7 +108,7 @@ class LineChangeJson(TypedDict):
 
 
 class RequestedPostJson(TypedDict):
-    """A run that is to post."""
+    """A run that was requested in order to post."""
 
     request: int
     job: str
@@ -157,7 +157,7 @@ async def resolve_post(services: Services, values: Values) -> PostJson:
 
 
 async def list_refused(services: Services, values: Values) -> RefusedPostsJson:
-    """Return what networks did not take."""
+    """Return the posts that networks did not accept."""
     return {"refused": line_states.describe_refused(services.appliance, values["job"])}
 
 
@@ -279,7 +279,7 @@ async def check_text(services: Services, values: Values) -> TextCheckJson:
 
 
 async def post_now(services: Services, values: Values) -> RequestedPostJson:
-    """Request a run that posts a text or a line."""
+    """Request a run that posts `text`, or a line of the file, at once."""
     request = line_states.request_post(
         services.appliance,
         now=services.now(),

@@ -106,7 +106,10 @@ def _relative(path: Path) -> str:
 
 
 class TerminalPrompt:
-    """A prompt in the terminal. Raises EOFError at its end; `on_secret` gets secret answers."""
+    """Asks the owner at the terminal. Raises EOFError at the end of the input.
+
+    `on_secret` receives each secret answer, to hide it in later output.
+    """
 
     def __init__(self, on_secret: Callable[[str], None]) -> None:
         self._on_secret = on_secret
@@ -210,7 +213,7 @@ def _shorten(text: str, width: int) -> str:
 
 
 def show_resolved(result: Any, _: Values) -> str:
-    """Return the new state of a post."""
+    """Return how the post goes on after the owner's decision."""
     if result["state"] == "waiting":
         retry = f"pi-appliance jobs run {result['job']} --resume"
         return f"the daemon sends it within a minute; to send it without the daemon: {retry}"
@@ -234,7 +237,7 @@ def show_refused(result: Any, _: Values) -> str:
 
 
 def show_resent(result: Any, _: Values) -> str:
-    """Return where the posts are sent again."""
+    """Return to which networks the posts are sent again, and when."""
     names = " and ".join(dict.fromkeys(each["network"] for each in result["posts"]))
     job = result["posts"][0]["job"]
     return f"sent again to {names} within a minute; to send it without the daemon: pi-appliance jobs run {job} --resume"
@@ -329,7 +332,7 @@ def line_problems(line: Result) -> list[str]:
 
 
 def show_change(result: Any, _: Values) -> str:
-    """Return how many lines there are now, and why the new one cannot be posted."""
+    """Return how many lines can be posted now, and why the added line cannot be."""
     lines = f"{result['file']} has {result['lines']} line{'s' * (result['lines'] != 1)} to post now"
     return "\n".join([lines, *(f"this line cannot be posted: {each}" for each in result["problems"])])
 
@@ -353,7 +356,7 @@ def show_networks(result: Any, _: Values) -> str:
 
 
 def _describe_secrets(origins: Mapping[str, str | None]) -> tuple[str, str]:
-    """Return the cells SECRETS and FROM."""
+    """Return the text of the columns SECRETS and FROM."""
     if not origins:
         return "needs none", ""
     missing = [name for name, origin in origins.items() if origin is None]
@@ -362,7 +365,7 @@ def _describe_secrets(origins: Mapping[str, str | None]) -> tuple[str, str]:
 
 
 def show_tests(result: Any, _: Values) -> str:
-    """Return the account of each network; the errors go to stderr."""
+    """Return the account of each network; print errors to stderr."""
     accounts = []
     for test in result:
         if test["error"] is not None:

@@ -134,7 +134,7 @@ class PostSender:
             return self._record_no_network(record, error.reason)
 
     def _wait_of_network(self, network: str) -> Unavailable | None:
-        """Return the error for a network that has asked for no requests now."""
+        """Return an error while `network` wants no requests; None otherwise."""
         until, now = self._store.waits_until(network), self._clock()
         # A longer wait was recorded while the clock was ahead.
         if self._ignores_waits or until is None or not now < until <= now + _MAX_WAIT:
@@ -143,7 +143,7 @@ class PostSender:
         return Unavailable(reason, after=(until - now).total_seconds())
 
     def _wait_for_part(self, record: PostRecord, missing: PostRecord) -> PostRecord:
-        """Postpone `record`; abandon it if the part before it is final."""
+        """Postpone `record` until the earlier part `missing` is posted; abandon it if that is final."""
         if missing.state not in PENDING_STATES:
             reason = f"part {missing.part + 1} before it was not posted"
             return self._store.update_state(record, PostState.ABANDONED, reason)
@@ -255,7 +255,7 @@ class PostSender:
         return f"{record.job} {record.slot}{part} @{self._store.installation}"
 
     def _postpone(self, record: PostRecord, state: PostState, error: ApplianceError) -> PostRecord:
-        """Set `state`, and retry when the network asks for it or after a growing delay."""
+        """Set `state`, and retry after the delay that the network asks for, or a growing one."""
         seconds = min(getattr(error, "retry_after", None) or 0.0, _MAX_WAIT.total_seconds())
         if seconds:
             self._store.wait_for_network(record.network, self._clock() + timedelta(seconds=seconds))
@@ -396,7 +396,7 @@ class PostingContext(JobContext):
 
 
 class RunPoster:
-    """Posting of one run: recording, sending, and the result of the run."""
+    """Posts in one run: records posts, sends them, and makes the result of the run."""
 
     def __init__(self, context: PostingContext) -> None:
         self._context = context
@@ -443,7 +443,7 @@ class RunPoster:
         return self.result(records, " / ".join(dict.fromkeys(f"of {each.slot}: {each.text}" for each in records)))
 
     def result(self, records: Sequence[PostRecord], description: str) -> Result:
-        """Return the result of the run for `records`.
+        """Return the result of the run that posted `records`.
 
         Raises:
             Unavailable: A post is still pending.

@@ -27,7 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab; a termin
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of the file, with the version of its bytes."""
+    """The text of the file, and a version that changes with its bytes."""
 
     text: str
     version: str
@@ -43,7 +43,10 @@ class FileText:
 
 
 class LineFile:
-    """A text file of posts that several programs may change; `lock` is the file of their lock."""
+    """A text file of posts that several programs may change.
+
+    They hold the lock file `lock` meanwhile.
+    """
 
     def __init__(self, path: Path, lock: Path) -> None:
         self.path, self._lock_path = path, lock
@@ -104,7 +107,10 @@ def add_line(text: str, line: str) -> str:
 
 
 def replace_line(text: str, number: int, line: str) -> str:
-    """Return `text` with another line `number`, between the same spaces. Raises as `add_line`."""
+    """Return `text` with `line` in place of line `number`. Raises as `add_line`.
+
+    The spaces before and after the old line stay.
+    """
     rows, ends = _split(text)
     place = _place(text, number)
     row = rows[place]
@@ -122,9 +128,9 @@ def delete_line(text: str, number: int) -> str:
 
 
 def move_line(text: str, number: int, to: int) -> str:
-    """Return `text` with line `number` in the place of line `to`.
+    """Return `text` with line `number` moved to the place of line `to`.
 
-    The lines between move by one place. Comments and blank lines stay. Raises UnknownName.
+    The lines between them move by one place. Comments and blank lines stay. Raises UnknownName.
     """
     rows, ends = _split(text)
     first, last = _place(text, number), _place(text, to)

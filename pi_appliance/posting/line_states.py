@@ -94,7 +94,11 @@ class LinePostJson(TypedDict):
 
 
 class LineLengthJson(TypedDict):
-    """The length of a line on one network."""
+    """The lines of a tweet job: their states, the check of a text, and the owner's actions on them.
+
+    The owner can post a line at once. A post that a network did not accept can be sent again there,
+    or dropped.
+    """
 
     network: str
     length: int
@@ -164,7 +168,10 @@ class TweetLinesJson(TypedDict):
 
 
 def describe_lines(shared: Appliance, name: str | None, now: datetime) -> TweetLinesJson:
-    """Return the lines of a job with their states, and its next post. Runs in any thread."""
+    """Return the lines of a job with their states, and its next post.
+
+    It opens a database connection of its own, so it may run in any thread.
+    """
     with replace(shared, store=open_history(shared.config.state_dir)) as appliance:
         config = appliance.config
         job = tweet_job(config, name)
@@ -307,7 +314,7 @@ def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> Li
 
 
 def _chance_json(config: Config, job: str, slots: Sequence[UpcomingPost]) -> NextChanceJson | None:
-    """Return the next slot of a job with a probability, and what will come of it."""
+    """Return the next slot of a job with a chance, and what will happen then."""
     chance = config.jobs[job].chance
     if chance is None or not slots:
         return None
@@ -333,7 +340,7 @@ _DROP_REASON = "you do not want it there"
 
 
 class RefusedLineJson(TypedDict):
-    """A line that networks did not take."""
+    """A line that some networks did not accept."""
 
     post: Annotated[int, "the number for `resend` and `drop`"]
     job: str
@@ -344,7 +351,7 @@ class RefusedLineJson(TypedDict):
 
 
 def describe_refused(appliance: Appliance, job: str | None = None) -> list[RefusedLineJson]:
-    """Return what networks did not take, newest first: one entry per line and slot, with its posts.
+    """Return the posts that networks did not accept, the newest first: one entry per line and slot.
 
     Raises:
         UnknownName: There is no such job.
@@ -413,7 +420,10 @@ def resend(
 
 
 def drop(appliance: Appliance, number: int) -> Sequence[PostRecord]:
-    """Record that the owner does not want the post `number` where it is not. Raises UnknownName."""
+    """Record that the owner does not want the post `number` on the networks that lack it.
+
+    Raises UnknownName if there is no such post.
+    """
     _posts_of_slot(appliance, number)
     return PostDatabase(appliance.store).drop_posts(number, _DROP_REASON)
 

@@ -57,7 +57,10 @@ def is_comment(line: str) -> bool:
 
 
 def escape_line(line: str) -> str:
-    """Return the stripped line that posts `line`, even if it looks like a comment."""
+    """Return `line` as it must stand in the file.
+
+    A line that looks like a comment gets a backslash.
+    """
     return f"\\{line}" if is_comment(line) else line
 
 
@@ -136,7 +139,7 @@ def line_fingerprint(line: PostLine) -> str:
 
 
 def is_used(fingerprint: str, used: UsedLines, order: LineOrder) -> bool:
-    """Return whether the line does not come again: ever `in-order`, else in this round."""
+    """Return whether the line is not picked again: in this round, or at all with `in-order`."""
     return fingerprint in (used.by_last_use if order is LineOrder.IN_ORDER else used.current_round)
 
 
@@ -166,7 +169,10 @@ def pick_line(fingerprints: Sequence[str], used: UsedLines, order: LineOrder, dr
 
 
 def mark_used(used: UsedLines, line: str) -> UsedLines:
-    """Return `used` with `line` added. A line of the current round starts a new one."""
+    """Return `used` with `line` added.
+
+    If the current round has used it already, a new round begins.
+    """
     current = frozenset({line}) if line in used.current_round else used.current_round | {line}
     return UsedLines(current, (*(each for each in used.by_last_use if each != line), line))
 
@@ -230,7 +236,7 @@ def _cut_parts(
 
 
 def _last_sentence(start: int, word_ends: list[int], sentence_ends: set[int], first: int, last: int) -> int:
-    """Return the last sentence end in the second half of the words, else `last`."""
+    """Return the number of words up to the last sentence end in the second half, else `last`."""
     half = (start + word_ends[last - 1]) / 2
     candidates = (
         index + 1

@@ -116,7 +116,7 @@ _SUMMARY_LENGTH = 80  # assumed length of a report's summary
 
 
 class Severity(StrEnum):
-    """Kind of a note."""
+    """How serious a finding about a line is."""
 
     REFUSED = "refused"  # the line cannot be posted
     WARNING = "warning"  # the line is posted, but may not be intended
@@ -125,7 +125,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LineSource:
-    """A text file, the limits of its networks, and the longest values of its placeholders."""
+    """A text file, with what it is checked against.
+
+    Limits of networks and values of placeholders.
+    """
 
     path: Path
     limits: Mapping[str, PostLimits]
@@ -162,7 +165,9 @@ class LintResult:
 
 
 def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
-    """Return the text files of `job` or of all tweet jobs, once for each different use.
+    """Return the text files of `job`, or of all tweet jobs.
+
+    Equal checks of a file are returned once.
 
     Raises:
         UnknownName: The job does not exist.
@@ -182,7 +187,10 @@ def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
 
 
 def file_source(config: Config, path: Path, networks: Sequence[str]) -> LineSource:
-    """Return `path` as if a job posted it to `networks`, or to all networks. Raises UnknownName."""
+    """Return `path` to be checked as if a job posted it to `networks`, by default to all networks.
+
+    Raises UnknownName for an unknown network.
+    """
     limits = {network: post_limits(config, network) for network in networks or tuple(config.networks)}
     return LineSource(path, limits, OverlongPolicy.REFUSE, _longest_values(report=True))
 

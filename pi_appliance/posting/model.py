@@ -21,7 +21,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class SentPost:
-    """A post as the network identifies it."""
+    """A post that was sent, as its network identifies it."""
 
     id: str  # opaque: only the network's own module reads it
     link: str  # web address of the post; empty if the network did not give one
@@ -68,7 +68,7 @@ OWNER_DECISIONS = {
 
 @dataclass(frozen=True, slots=True)
 class UsedLines:
-    """Fingerprints of the lines that a job has used."""
+    """The lines that a job has used, by their fingerprints."""
 
     current_round: frozenset[str] = frozenset()
     by_last_use: tuple[str, ...] = ()  # every line ever used, once each, newest last
@@ -240,7 +240,7 @@ class Network(Protocol):
 
 
 class Prompt(Protocol):
-    """The owner at a terminal."""
+    """Asks the owner who logs in, at a terminal or on the page."""
 
     def show(self, text: str) -> None:
         """Show `text`."""

@@ -82,7 +82,7 @@ _CUTS = (160, 80, 40, 20)  # last letters of the typed text that a post shows if
 
 @dataclass(frozen=True, slots=True)
 class MonkeyView:
-    """State and target of a monkey, its keystrokes per run, and the owner's time zone."""
+    """A monkey with everything that its reports need."""
 
     monkey: MonkeyState
     target: Target
@@ -351,7 +351,7 @@ def _restore_monkey(options: Options, target: Target, context: PostingContext) -
 
 
 def _changed_options(options: Options, digest: str, monkey: MonkeyState) -> list[str]:
-    """Return the options that differ from those of the saved monkey."""
+    """Return the options that differ from those with which the saved monkey began."""
     is_same = {
         # The digest depends on the keyboard, so it is compared for the same keyboard only.
         "text": monkey.digest == digest or monkey.keyboard != options.keyboard,
@@ -417,7 +417,7 @@ def _is_news(options: Options, target: Target, monkey: MonkeyState, context: Pos
 
 
 def _build_posts(options: Options, view: MonkeyView, context: PostingContext) -> dict[str, list[Post]]:
-    """Return the post for each network. The wording is the same where it fits."""
+    """Return the post for each network, with the same wording where it fits."""
     return {name: [_announcement_post(view, context, name)] for name in options.network or ()}
 
 

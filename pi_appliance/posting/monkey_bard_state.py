@@ -46,7 +46,7 @@ class Keyboard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A text as a keyboard can type it."""
+    """A text, converted to the keys that a keyboard has."""
 
     keyboard: Keyboard
     lines: str  # the text with its line ends, for the report
@@ -55,7 +55,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a monkey is."""
+    """How far a monkey has typed."""
 
     keystrokes: int = 0
     block: int = 0  # the next keystroke is number `offset` of this block of the stream
@@ -138,7 +138,7 @@ def keystroke_block(seed: int, keyboard: Keyboard, block: int) -> bytes:
 
 
 def advance(progress: Progress, target: Target, seed: int, most: int) -> tuple[Progress, list[LengthRecord]]:
-    """Type to the end of the block, at most `most` keys, and not beyond the end of the text.
+    """Type to the end of the block, but at most `most` keys, and not beyond the end of the text.
 
     Returns:
         The new progress and the new length records.

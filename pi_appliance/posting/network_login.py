@@ -77,12 +77,12 @@ def _owner_path(config: Config, file: SecretFile) -> Path:
 
 
 def load_secrets(config: Config) -> Secrets:
-    """Return the secrets as the service has them. Raises Refused."""
+    """Return the secrets that the service reads. Raises Refused."""
     return secret_writer.load(config.path, os.environ, secret_names(config), Systemd())
 
 
 def check_account(config: Config, name: str, secrets: Mapping[str, str]) -> str:
-    """Return the account of the network `name`, ignoring the state that it has saved.
+    """Return the account of the network `name`. Files that the network has cached are not used.
 
     Raises:
         Refused, Unavailable, Uncertain: The secrets could not be checked.
@@ -127,7 +127,10 @@ def test_networks(path: str, *names: str) -> None:
 
 
 class NetworkLogin:
-    """A login on the page: the process that asks, its current question, and its result."""
+    """A login on the page.
+
+    The process that asks the questions, its current question, and its result.
+    """
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -197,7 +200,7 @@ class NetworkLogin:
 
 
 class _PipePrompt:
-    """A prompt over pipes: each message is one JSON object per line."""
+    """Asks the owner over pipes: each message is a line with a JSON object."""
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], on_secret: Callable[[str], None]) -> None:
         self._send, self._on_secret = send, on_secret

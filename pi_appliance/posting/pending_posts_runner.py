@@ -1,4 +1,4 @@
-"""Posts that could not be sent. The daemon starts a run for them when they are due."""
+"""Start runs that send the posts that could not be sent before."""
 
 import logging
 import time

@@ -146,7 +146,7 @@ class PostDatabase(Repository):
         return UsedLines(current, tuple(row["fingerprint"] for row in rows))
 
     def posts_of_lines(self, job: str) -> dict[str, list[PostRecord]]:
-        """Return the newest post on each network by the fingerprint of its line."""
+        """Return the newest post of each line on each network, by the fingerprint of the line."""
         query = (
             "WHERE id IN (SELECT max(id) FROM posts WHERE job = ? AND line != '' GROUP BY line, network) ORDER BY id"
         )
@@ -156,7 +156,7 @@ class PostDatabase(Repository):
         return posts
 
     def has_post(self, job: str, *, since: datetime, text: str | None = None, line: str = "") -> bool:
-        """Return whether `job` has created or sent a post since then that did not fail.
+        """Return whether `job` has created or sent a post since `since` that did not fail.
 
         With `text`, only a post of this text or of the line with the fingerprint `line` counts. An
         earlier one that is still to be sent counts, too.
@@ -350,7 +350,7 @@ class JobPostStore(PostDatabase):
         return {row["remote_id"]: row["text"] for row in self._db.rows(query, (network, _KNOWN_POSTS))}
 
     def waits_until(self, network: str) -> datetime | None:
-        """Return until when `network` has asked for no more requests, of any job."""
+        """Return the time before which `network` wants no more requests, from any job."""
         rows = self._db.rows("SELECT until FROM network_waits WHERE network = ?", (network,))
         return parse_instant(rows[0]["until"]) if rows else None
 
@@ -501,9 +501,9 @@ def _restore_row(db: Transaction, record: PostRecord) -> None:
 
 
 def _release_line(db: Transaction, record: PostRecord) -> None:
-    """Make the line of `record` unused again if no network could be asked to take it.
+    """Make the line of `record` unused again if no network was asked to post it.
 
-    A line that a network has refused stays used: the next line comes, and the owner decides.
+    A line that a network has refused stays used: the next line is posted, and the owner decides.
     """
     others = db.execute(
         "SELECT 1 FROM posts WHERE job = ? AND slot = ? AND state NOT IN (?, ?)",

@@ -93,7 +93,7 @@ def require_tweet_job(config: Config, name: str) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One line, as the posts of each network."""
+    """A line, and the posts made of it for each network."""
 
     line: PostLine
     posts: Mapping[str, Sequence[Post]]
@@ -101,7 +101,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """One line that cannot be posted."""
+    """A line that cannot be posted."""
 
     line: PostLine
     reason: str
@@ -172,9 +172,9 @@ def _load_report(options: Options, context: PostingContext, limits: Collection[P
 def placeholder_values(
     names: Collection[str], local: datetime, host: str, temperature: Callable[[], float | None], summary: str | None
 ) -> dict[str, str]:
-    """Return the values of the placeholders `names` at the time `local`, as far as they have one.
+    """Return the values of the placeholders `names` at the time `local`; some may have no value.
 
-    `summary` is that of the latest report.
+    `summary` is the summary of the latest report.
     """
     values = {"date": f"{local.day} {local:%B %Y}", "time": f"{local:%H:%M}", "hostname": host}
     if "temperature" in names and (degrees := temperature()) is not None:
@@ -194,7 +194,7 @@ def attach_report(
 def _attach(
     post: Post, options: Options, report: Report | None, limits: PostLimits, parts: Sequence[Post]
 ) -> Sequence[Post]:
-    """Attach `report` to `parts`, whose first part is `post`."""
+    """Attach `report` to the parts of a thread. `post` is the first of `parts`."""
     source = options.report_from
     if report is None:
         raise Refused(f"{source} has no report yet; run it first: pi-appliance jobs run {source}")
@@ -289,7 +289,7 @@ def draft_line(
 
 
 def split_post(post: Post, limits: PostLimits, too_long: OverlongPolicy) -> Sequence[Post] | str:
-    """Split `post` into parts that fit `limits`; return the reason if that fails."""
+    """Return `post` split into parts that fit `limits`, or the reason why that is impossible."""
     reason = limits.rejection_reason(post)
     if not reason:
         return [post]

@@ -189,7 +189,7 @@ def _end_of_name(text: str, start: int, end: int) -> int:
 
 
 def _end_of_top_level(text: str, start: int) -> int:
-    """Return the end of the top-level domain at `start`; 0 if there is none."""
+    """Return where the top-level domain that begins at `start` ends; 0 if there is none."""
     if punycode := _rule(_PUNYCODE).match(text, start):
         return punycode.end()
     word = _rule(_WORD).match(text, start)
@@ -198,7 +198,10 @@ def _end_of_top_level(text: str, start: int) -> int:
 
 
 def _bare(name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the Latin parts of the host `name`; the path up to `end` belongs to the last."""
+    """Yield the spans of the Latin parts of the host `name`, as X links them without a protocol.
+
+    The path up to `end` belongs to the last part.
+    """
     for labels in _rule(_LATIN_LABELS).finditer(name):
         dots = [index for index in range(labels.start(), labels.end()) if name[index] == "."]
         stop = next(filter(None, (_end_of_top_level(name, dot + 1) for dot in reversed(dots))), 0)
@@ -207,7 +210,7 @@ def _bare(name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _of_x_itself(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the address; of a t.co address only the part that X writes itself."""
+    """Yield the span of a web address; of a t.co address only the part that X generates."""
     own = _rule(_OWN).match(text, start, end)
     if own is None:
         yield start, end

@@ -48,7 +48,7 @@ async def ring(options: Options, context: MusicContext, player: Player, checkpoi
 
 
 class AlarmSession(MusicSession):
-    """An alarm that rings whatever fails.
+    """An alarm that rings even if sources, the network or the player fail.
 
     Args:
         resumed: Another run started the session.
@@ -164,7 +164,7 @@ class AlarmSession(MusicSession):
         return state.playback is PlaybackState.STOPPED and state.queue_length == 0 and state.queue_version < previous
 
     async def _set_up(self, state: PlayerState) -> PlaybackMonitor | None:
-        """Make the source play at the current level.
+        """Make the source play at the current volume of the fade.
 
         Returns:
             A monitor if our music plays already; None if it starts now or the alarm has ended.
@@ -219,7 +219,7 @@ class AlarmSession(MusicSession):
             raise Refused(str(error)) from None
 
     def _still_plays(self, state: PlayerState) -> bool:
-        """Return whether our music continued while the run or the player was away."""
+        """Return whether the alarm's own music went on while the run or the player was away."""
         if not self._owns_playback or self._plays_built_in or state.playback is not PlaybackState.PLAYING:
             return False
         if self._resumed:
@@ -235,13 +235,13 @@ class AlarmSession(MusicSession):
         return True
 
     def _stopped_by_user(self, state: PlayerState) -> bool:
-        """Return whether the user, not a reboot, stopped it while the run was away."""
+        """Return whether the user, not a reboot, stopped the music while the run was away."""
         same_boot = self.context.timestamp().boot == self.checkpoint.phase_started.boot
         silent = state.playback is not PlaybackState.PLAYING and state.track is not None and not state.error
         return same_boot and silent and self.checkpoint.heard
 
     async def _unmute(self, state: PlayerState) -> PlayerState:
-        """Unmute the player; stop it first, because its music would be loud at once."""
+        """Unmute the player. It is stopped before, because the music would be loud at once."""
         if state.playback is PlaybackState.PLAYING:
             await self.player.stop()
         with contextlib.suppress(Refused):
@@ -301,7 +301,7 @@ class AlarmSession(MusicSession):
         self._last_limit = limit
 
     async def _update_volume(self, status: PlaybackStatus) -> None:
-        """Set the volume of this second, and end the alarm when its time is over."""
+        """Set the volume for this second of the fade, and end the alarm when its time is over."""
         if status is PlaybackStatus.SOUND and not self.checkpoint.heard:
             self.save(heard=True, phase_started=self.context.timestamp())
         self._follow_volume_limit()

@@ -1,6 +1,6 @@
-"""The sources that an alarm tries in turn: those of its job, then the built-in sound.
+"""The sources that an alarm tries in turn: the ones of its job, then the built-in sound.
 
-`alarm_session.py` goes on to the next one when a source is silent or refused.
+`alarm_session.py` uses the next source when one is silent or refused.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,10 @@ BUILT_IN_SOUND = "the built-in sound"
 
 
 class SourceList:
-    """The sources of an alarm: those of the options, then the built-in sound at our addresses."""
+    """The sources of an alarm.
+
+    The last ones are the built-in sound, at each address of this machine.
+    """
 
     def __init__(self, names: Sequence[str], context: MusicContext, stack: ExitStack) -> None:
         self._names, self._context, self._stack = names, context, stack

@@ -49,10 +49,10 @@ async def announce(options: Options, context: MusicContext, player: Player, chec
 
 
 class AnnouncementSession(MusicSession):
-    """An announcement."""
+    """A session that announces a text or a sound."""
 
     async def run(self, stack: ExitStack) -> Result:
-        """Announce and restore. `stack` closes the server of the spoken text."""
+        """Announce, then restore the player. Closing `stack` ends the server of the spoken text."""
         if Capability.REMOVE not in await self.player.capabilities():
             raise Refused("this player cannot remove tracks from its queue, so an announcement would destroy the queue")
         wav = None if self.options.text is None else await sounds.synthesize(self.options.text)
@@ -90,7 +90,7 @@ class AnnouncementSession(MusicSession):
         return state or await self.player.state()
 
     async def _announce_first(self, state: PlayerState, uris: list[str]) -> None:
-        """Play the first of `uris` that works; all address the same sound.
+        """Play the first of `uris` that works. All of them lead to the same sound.
 
         Raises:
             Refused: None was heard.
@@ -151,7 +151,7 @@ class AnnouncementSession(MusicSession):
     # Restoring
 
     async def _restore_all(self) -> None:
-        """Restore everything, and wait for a player that goes away meanwhile.
+        """Restore everything. If the player goes away meanwhile, wait for it.
 
         Raises:
             Unavailable: The player did not come back.

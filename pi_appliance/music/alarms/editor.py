@@ -1,7 +1,7 @@
 """The fields of an alarm that can be edited, and their change in the configuration file.
 
-An alarm is a job of kind music. Only fields that differ are written, so that an entry in another
-form, such as a cron expression, stays as its owner wrote it. `missing_sources` checks the file.
+An alarm is a job of kind music. Only fields that differ are written, so a schedule in another form,
+such as a cron expression, stays as its owner wrote it. `missing_sources` checks the file.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ _PLAYER_TIMEOUT = 3.0  # seconds
 class AlarmSettings:
     """The fields of an alarm.
 
-    If the schedule is not one of times of day on days of the week, `times` is empty. `schedule`
-    describes every schedule. A `duration` of zero has no end: the music continues.
+    `times` is empty if the schedule has another form than times of day on weekdays. `schedule`
+    describes any schedule in words. With a `duration` of zero, the music goes on without end.
     """
 
     times: tuple[str, ...]
@@ -255,10 +255,10 @@ def _changed_schedule(written: object, before: AlarmSettings, times: tuple[str, 
 def missing_sources(
     tree: Tree, config: Config, secrets: Mapping[str, str], stations: Sequence[Station]
 ) -> Iterator[Problem]:
-    """Yield a warning for each source that an alarm would pass over.
+    """Yield a warning for each source that an alarm would skip because it does not exist.
 
-    The playlists are those of the player, which is asked if an alarm names one. While it does not
-    answer, nothing is said about them.
+    The player is asked for its playlists if an alarm names one. If it does not answer, playlists
+    get no warning.
     """
     wanted = [
         (("jobs", name, "with", "play"), text)
@@ -284,7 +284,7 @@ def missing_sources(
 
 
 def _saved_playlists(config: Config, secrets: Mapping[str, str]) -> Sequence[str] | None:
-    """Return their names, or None without an answer."""
+    """Return the names of the player's playlists, or None if it does not answer."""
 
     async def ask() -> Sequence[str]:
         async with opened_player(config, secrets) as player:

@@ -46,7 +46,9 @@ def amplitude(volume: int) -> float:
 
 
 class VolumeControl:
-    """Set the volume only when it changes, and tell our own changes from the user's.
+    """Sets the volume if it changes, and distinguishes our own changes from the user's.
+
+    A player without a mixer keeps its volume.
 
     Args:
         player: One without a mixer keeps its volume.
@@ -60,7 +62,7 @@ class VolumeControl:
         self._low, self._high = 0, 100
 
     async def set(self, volume: int) -> None:
-        """Set the volume, within the limit, unless it is the last one set."""
+        """Set the volume, within the limit. The same volume is not set twice."""
         volume = min(volume, self._max_volume())
         if volume == self._requested:
             return
@@ -81,9 +83,9 @@ class VolumeControl:
         self._requested, (self._low, self._high) = None, (low, high)
 
     def accept_restored(self) -> None:
-        """Treat the volume before our last change as ours, too, and set the next one in any case.
+        """Treat the volume before our last change as ours, too, and always set the next one.
 
-        An announcement that began while we changed the volume restores the one before.
+        An announcement that began while we changed the volume may restore the old volume.
         """
         self._requested = None
         if self._before_last is not None:

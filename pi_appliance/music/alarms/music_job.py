@@ -172,7 +172,7 @@ class Options:
 
     @property
     def fade_time(self) -> timedelta:
-        """How long the volume takes to change."""
+        """How long a change of the volume takes."""
         return _DEFAULT_FADES.get(self.action, timedelta(0)) if self.fade is None else self.fade
 
     @property
@@ -213,7 +213,10 @@ def is_alarm(job: Job) -> bool:
 
 
 def phase_of(checkpoint: str) -> str:
-    """Return the phase in a `checkpoint` of `session.dump`; '' for one of another kind."""
+    """Return the phase in a `checkpoint` that `music_session.dump` wrote.
+
+    '' for any other checkpoint.
+    """
     try:
         return str(json.loads(checkpoint)["session"]["phase"])
     except (ValueError, KeyError, TypeError):
@@ -247,7 +250,7 @@ class MusicContext(JobContext):
         return stations.stations_of(self.config).all()
 
     def resolve_stream(self, source: model.Source) -> model.Source:
-        """Return `source` with the address of the stream if its own is a playlist."""
+        """Return `source`, with the address of the stream if its own address is a playlist."""
         return stations.resolve_source(stations.stations_of(self.config), source)
 
     def max_volume(self) -> int:
@@ -275,12 +278,12 @@ def is_preemptible(checkpoint: str) -> bool:
 
 
 def run_options(options: Options) -> Sequence[str]:
-    """Return the keys that may differ for one run, the usual one first."""
+    """Return the keys that may differ for one run, the most common one first."""
     return _RUN_OPTIONS[options.action]
 
 
 def missing_for_run(options: Options) -> str:
-    """Return what a run would lack, '' for nothing."""
+    """Return why a run would fail, '' if nothing is missing."""
     is_silent = options.action is Action.ANNOUNCE and not (options.text or options.source)
     if options.text is not None and not can_speak():
         return f"{CANNOT_SPEAK}; {TTS_HINT}"
@@ -288,7 +291,7 @@ def missing_for_run(options: Options) -> str:
 
 
 def own_page(options: Options) -> str:
-    """Return the page that has these jobs; those that set the volume or stop are like any job."""
+    """Return the page on which people manage the job, '' for the list of jobs."""
     if options.action is Action.ALARM:
         return "/music/alarms/{job}"
     return "/music/alarms" if options.action in (Action.SLEEP, Action.ANNOUNCE) else ""

@@ -86,12 +86,12 @@ class Checkpoint:
 
 
 def dump(options: Options, checkpoint: Checkpoint) -> str:
-    """Serialize both as JSON."""
+    """Serialize `options` and `checkpoint` as JSON."""
     return json.dumps({"with": _to_json(options), "session": _to_json(checkpoint)})
 
 
 def load(text: str) -> tuple[Options, Checkpoint] | None:
-    """Parse the result of `dump`; None if another release wrote it."""
+    """Parse the result of `dump`; None if another release wrote a different form."""
     try:
         data = json.loads(text)
         return _from_json(Options, data["with"]), _from_json(Checkpoint, data["session"])
@@ -161,7 +161,7 @@ class MusicSession:
         self.finished = False
 
     def new_volume(self) -> VolumeControl:
-        """Create a volume control that knows nothing of earlier changes."""
+        """Create a volume control that knows of no earlier changes."""
         return VolumeControl(self.player, self.context.max_volume)
 
     def now(self) -> float:
@@ -169,7 +169,10 @@ class MusicSession:
         return self.context.timestamp().monotonic
 
     async def poll_player(self) -> PlayerState | None:
-        """Return the player's state; None during an announcement, whose playback is not ours."""
+        """Return the player's state.
+
+        None during an announcement, which is not played by this session.
+        """
         before = self._was_announcing or self._is_announcing()
         state = await self.player.state()
         self._was_announcing = self._is_announcing()

@@ -37,7 +37,7 @@ _MAX_CHOICES = 40  # stations and playlists each that are offered; others are fo
 
 @dataclass(frozen=True, slots=True)
 class OneOffRing:
-    """A one-off ring of an alarm, and the scheduled ring of the same day that rings as well."""
+    """A one-off ring of an alarm, and the scheduled ring on the same day if that rings as well."""
 
     request: RunRequest
     scheduled: Slot | None
@@ -101,7 +101,7 @@ _NEW = AlarmForm(
 
 
 def _drawn_run(run: Run | None) -> dict[str, Any]:
-    """Return what the script compares with the newest run of a music job in /events."""
+    """Return the values of a run that the script compares with the events of /events."""
     if run is None:
         return {"kind": "music", "running": None, "last": None}
     last = {"id": run.id, "status_text": run.status_text}
@@ -109,7 +109,7 @@ def _drawn_run(run: Run | None) -> dict[str, Any]:
 
 
 class AlarmPages:
-    """The endpoints that return the pages."""
+    """The endpoints of the pages of alarms and the sleep timer."""
 
     def __init__(self, services: MusicServices, pages: Pages) -> None:
         self._services, self._pages = services, pages

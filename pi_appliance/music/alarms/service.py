@@ -1,6 +1,6 @@
-"""Alarms, sleep timer and announcements as the pages, the API and the command line see them.
+"""Alarms, sleep timer and announcements, for the pages, the API and the command line.
 
-After a change, wake the daemon; it starts requests with `MusicDaemon.start_request`.
+After a change, the caller wakes the daemon. `MusicDaemon.start_request` starts a requested run.
 """
 
 import contextlib
@@ -64,10 +64,10 @@ class ActiveSession:
 class Alarm:
     """The state of one alarm.
 
-    `next_slot` is the next scheduled time. `rings` are the scheduled times up to the first one that
-    is not skipped, paused or left out by chance, and those until the last one-off ring: `requests`
-    are the one-off rings. `session` is set while it rings or snoozes. `limit` is the maximum volume
-    at its next ring. `version` changes with the entry in the configuration.
+    `next_slot` is the next scheduled time. `rings` are the scheduled times that the page shows: up
+    to the first one that really rings, and up to the last one-off ring. `requests` are the one-off
+    rings. `session` is set while the alarm rings or snoozes. `limit` is the maximum volume at its
+    next ring. `version` changes with the entry in the configuration.
     """
 
     job: str
@@ -84,12 +84,12 @@ class Alarm:
 
     @property
     def next_ring(self) -> datetime | None:
-        """When it rings next by its schedule."""
+        """When the alarm rings next by its schedule."""
         return next((slot.starts_at for slot in self.rings if slot.selected), None)
 
     @property
     def next(self) -> datetime | None:
-        """When it rings next: by its schedule, on request, or after a snooze."""
+        """When the alarm rings next: by its schedule, on request, or after a snooze."""
         snooze_end = self.session.ends_at if self.session and self.session.phase == Phase.SNOOZING else None
         times = (snooze_end, self.next_ring, *(request.run_at for request in self.requests))
         return min((each for each in times if each), default=None)
@@ -305,7 +305,7 @@ def require_silent(appliance: Appliance, name: str) -> None:
 
 
 def cancel_rings(appliance: Appliance, name: str) -> int:
-    """Cancel the rings of `ring_at`, and return their number."""
+    """Cancel the one-off rings that `ring_at` has requested, and return their number."""
     get_job(appliance, name, ALARM)
     requests = appliance.store.requests
     cancelled = sum(requests.remove(request.id) for request in requests.pending(name))

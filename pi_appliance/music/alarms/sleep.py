@@ -63,7 +63,7 @@ async def change_volume(
 
 
 class SleepSession(MusicSession):
-    """A sleep timer or a stop."""
+    """A sleep timer, or a job that stops the music."""
 
     _player_lost_at: float | None = None
 
@@ -152,7 +152,10 @@ class SleepSession(MusicSession):
         return False
 
     async def _is_last(self, state: PlayerState, track: Track) -> bool:
-        """Return whether `track` is the last one; unknown with random playback."""
+        """Return whether the music ends after `track`.
+
+        With random playback, a queue never ends, and only this track of an album is played.
+        """
         position = track.position or 0
         match self.options.play_out:
             case PlayOut.QUEUE:
@@ -236,7 +239,7 @@ class VolumeSession(MusicSession):
     """A change of the volume, at once or as a fade."""
 
     async def run(self, *, resumed: bool) -> Result:
-        """Run until the volume is reached or the user takes it."""
+        """Run until the volume is reached, or the user changes the volume."""
         checkpoint, end = self.checkpoint, self.options.final_volume
         if resumed and self.phase_age() > checkpoint.seconds + MAX_AGE:
             self.finish("interrupted too long ago; the volume stays as it is")

@@ -110,7 +110,7 @@ class SoundServer:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The addresses at which a player may reach us: on this machine and in its network."""
+        """The addresses at which a player may reach this machine: locally, and in its network."""
         local = "127.0.0.1"
         return tuple(dict.fromkeys((local, _network_address() or local)))
 

@@ -73,7 +73,7 @@ CONNECTION_ERRORS = (OSError, ValueError, LookupError, EOFError, TypeError, MpdP
 
 @mpd_command_provider
 class ReplyParser(MPDClientBase):  # type: ignore[misc]
-    """python-mpd2's table of commands and the parsers of their replies."""
+    """Parses replies of MPD with the parsers of python-mpd2."""
 
     _parsers: ClassVar[dict[str, Callable[[MPDClientBase, Iterable[str]], Any]]] = {}
 
@@ -94,7 +94,10 @@ parse_reply = _parser.parse
 
 
 class MpdConnection:
-    """A connection after the greeting. `timeout` is in seconds without data; `None`: no timeout."""
+    """A connection after MPD's greeting.
+
+    `timeout` is the longest time without data in seconds, or None.
+    """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: tuple[int, int]) -> None:
         self._reader, self._writer, self.version = reader, writer, version
@@ -153,7 +156,9 @@ class MpdConnection:
         return await self.command_list(*commands)
 
     async def command_each(self, commands: Sequence[Command], mutation: str = "") -> list[Any]:
-        """Execute commands and return their replies, `None` for what does not exist.
+        """Execute commands and return their replies.
+
+        The reply is `None` if the object does not exist.
 
         Args:
             mutation: the description for `mutate()`, if they must not be repeated.
@@ -198,9 +203,10 @@ class MpdConnection:
             yield lines + newline
 
     async def binary_command(self, name: str, *arguments: str | int) -> tuple[dict[str, str], bytes]:
-        """Send `albumart` or `readpicture`; return fields and one chunk, empty without image.
+        """Send `albumart` or `readpicture`; return the fields and a chunk of the image.
 
-        python-mpd2 3.1 has a `breakpoint()` in its binary transfer and requests chunks in lockstep.
+        The chunk is empty without an image. python-mpd2 3.1 has a `breakpoint()` in its binary
+        transfer and requests chunks in lockstep.
         """
         self._send(_encode((name, *arguments)))
         fields: dict[str, str] = {}
@@ -293,7 +299,7 @@ def _encode(command: Command) -> bytes:
 
 
 class MpdClient:
-    """Open sessions with an MPD. The commands are defined in the classes derived from this one."""
+    """Opens sessions with an MPD. The derived classes have the commands."""
 
     def __init__(self, name: str, address: player.MpdAddress, password: str, partition: str = "") -> None:
         """Create a client that is not connected.

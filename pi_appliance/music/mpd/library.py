@@ -91,7 +91,7 @@ async def _mutate(
 
 
 async def _require_positions(mpd: MpdConnection, name: str, positions: Collection[int]) -> None:
-    """Raise Refused unless all `positions` exist: MPD accepts the one after the end."""
+    """Raise Refused unless all `positions` exist: MPD would accept the one after the end."""
     length = len(await _read_uris(mpd, name))
     for position in positions:
         if not 0 <= position < length:
@@ -287,7 +287,10 @@ class LibraryCommands(MpdClient):
 
 
 async def _has_many_tracks(mpd: MpdConnection, path: str) -> bool:
-    """Return whether the folder itself has over MANY_TRACKS tracks, which MPD finds first."""
+    """Return whether more than MANY_TRACKS tracks are in the folder itself.
+
+    MPD lists them before the tracks in subfolders.
+    """
     songs = await mpd.command("find", parsing.folder_filter(path), "window", f"{MANY_TRACKS}:{MANY_TRACKS + 1}")
     return any("/" not in song["file"].removeprefix(f"{path}/") for song in songs)
 
@@ -384,7 +387,10 @@ async def _list_tag(mpd: MpdConnection, library_filter: LibraryFilter, tag: str,
 
 
 def _names_page(kind: EntryType, replies: Sequence[tuple[bytes, str]], start: int, count: int) -> Page[Entry]:
-    """Return a page of the names that `replies` list, each with its tag."""
+    """Return a page of the distinct names in `replies`.
+
+    Each reply comes with the tag that it lists.
+    """
     found = {name for reply, tag in replies for name in parsing.find_values(reply, tag) if name}
     names = sorted(found, key=lambda name: (parsing.sort_key(name), name))
     page = model.cut_page(names, start, count)

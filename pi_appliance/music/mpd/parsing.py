@@ -172,7 +172,7 @@ def add_hint(message: str) -> str:
 
 
 def describe_error(error: Exception) -> str:
-    """Return in a few words why a connection failed."""
+    """Return why a connection failed, in a few words."""
     match error:
         case TimeoutError():
             return "it does not answer"

@@ -1,6 +1,6 @@
-"""The MPD player: playback, queue, modes, outputs, partitions, changes, with the library.
+"""The MPD player: the playback commands, on top of the library commands.
 
-Related changes of the queue are one command list, so that other clients cannot interleave.
+Related changes of the queue are sent as one command list, so that other clients cannot interleave.
 """
 
 import contextlib
@@ -181,9 +181,9 @@ async def _append(mpd: MpdConnection, source: Source, command: Command) -> tuple
 
 
 def _move_commands(where: QueuePosition, status: Mapping[str, str], count: int) -> tuple[int, list[Command]]:
-    """Return the position for `count` tracks at the end, and the commands that move them.
+    """Return where `count` appended tracks will be, and the commands that move them there.
 
-    `status` is from before they were added.
+    `status` was read before they were added.
     """
     end = int(status["playlistlength"])
     if where is QueuePosition.END:
@@ -419,7 +419,10 @@ class MpdPlayer(LibraryCommands):
             return others
 
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the changed subsystems, first all of them. Raises Unavailable when lost."""
+        """Yield the changed subsystems, at first all of them.
+
+        Raises Unavailable when MPD is lost.
+        """
         async with self._session() as mpd:
             mpd.enable_keepalive()
             mpd.timeout = None

@@ -82,7 +82,10 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "MpdPlayer":
 
 @dataclass(frozen=True, slots=True)
 class MusicFolder:
-    """The folder, the command that copies an album into it, and the one that lets users write."""
+    """The music folder of MPD, with two commands for the owner.
+
+    One copies an album into the folder, the other lets users write there.
+    """
 
     path: Path
     copy_command: str

@@ -58,9 +58,9 @@ class MpdProxyService:
         self._relay: Relay | None = None
 
     async def start(self, daemon: ProxyHost) -> str:
-        """Listen, if it is configured, and return the address for the owner.
+        """Start to listen, if the proxy is configured, and return the address for the owner.
 
-        Without the password that its host needs, it does not listen.
+        Without the password that its host requires, the proxy does not listen.
 
         Raises Unavailable, Refused.
         """
@@ -93,7 +93,7 @@ class MpdProxyService:
 
 
 class Relay:
-    """Listen for clients, and connect each of them with MPD until either side closes."""
+    """Listens for clients, and connects each one with MPD until either side closes."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Relay:
         self._clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def start(self) -> int:
-        """Listen and return the port.
+        """Start to listen, and return the port.
 
         Raises:
             Unavailable: the port is taken.
@@ -237,7 +237,10 @@ async def _copy_both_ways(
 async def _copy(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, command_filter: CommandFilter | None = None
 ) -> bool:
-    """Copy until `reader` ends and pass the end on; return False if either side breaks."""
+    """Copy from `reader` to `writer` until the end, which is passed on.
+
+    Return False if a side breaks.
+    """
     try:
         while data := await reader.read(BLOCK_BYTES):
             await _pass_on(data, writer, command_filter)

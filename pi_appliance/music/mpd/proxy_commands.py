@@ -52,7 +52,7 @@ ReadVolume = Callable[[Sequence[str]], Awaitable[int | None]]
 
 
 def _parse_word(line: bytes) -> bytes:
-    """Return the command in `line`; b"" if MPD would disconnect."""
+    """Return the name of the command in `line`; b"" if MPD would disconnect the client."""
     match = _WORD.match(line)
     return match[0] if match else b""
 
@@ -158,7 +158,7 @@ def _for_mpd(line: bytes, upstream_password: str) -> bytes:
 
 
 class CommandFilter:
-    """Lower the volumes in the commands of one client to `max_volume()` at that time.
+    """Lowers the volumes in the commands of one client to the limit.
 
     Args:
         max_volume: Returns the highest allowed volume.
@@ -241,7 +241,7 @@ class CommandFilter:
         return command + match["space"] + (b'"%s"' % number if is_quoted else number) + match["after"] + nul + rest
 
     async def _change(self, change: int) -> int | None:
-        """Return the volume after a relative change; `None` if it is not known."""
+        """Return the volume after a relative change; `None` if the present volume is not known."""
         volume = (self._volumes or {}).get(self._partitions[-1])
         if volume is None:
             volume = await self._read_volume(self._partitions)

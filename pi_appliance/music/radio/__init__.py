@@ -1,1 +1,1 @@
-"""Web radio: the stations, their addresses, and the watchdog of the one that plays."""
+"""Web radio: stations, addresses of their streams, and the watchdog of the stream that plays."""

@@ -1,7 +1,7 @@
-"""Web radio stations: those of the owner's file, and custom ones in the state folder.
+"""Web radio stations: the ones in the owner's file, and custom ones in the state folder.
 
-The owner's file is never written. A station of it that is edited or removed is overridden or hidden
-by the custom file, and can be restored. Names are unique; upper and lower case do not matter.
+The owner's file is never written. If a station of this file is edited or removed, the custom file
+overrides or hides it, and it can be restored. Names are unique; upper and lower case do not matter.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ def load_stations(path: Path | None) -> tuple[Station, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedStation(Station):
-    """A station and its origin."""
+    """A station, and where it comes from."""
 
     custom: Annotated[bool, "added or edited by the user"]
     overrides: Annotated[str, "the name of the station in the owner's file that it replaces"] = ""
@@ -80,7 +80,7 @@ class ListedStation(Station):
 
 @dataclass(slots=True)
 class _CustomStations:
-    """The content of the custom file. Keys are folded names."""
+    """The content of the custom file. Its keys are names in lower case."""
 
     stations: dict[str, Station] = field(default_factory=dict)
     overrides: dict[str, str] = field(default_factory=dict)  # custom name: name in the owner's file
@@ -89,9 +89,9 @@ class _CustomStations:
 
 
 class Stations:
-    """The stations of `file`, which may be None, and the custom ones in the folder `state`.
+    """The stations of the owner's `file`, and the custom ones in the folder `state`.
 
-    Changed files are read again with each call.
+    `file` may be None. Each call reads a file again if it has changed.
     """
 
     def __init__(self, file: Path | None, state: Path) -> None:
@@ -148,9 +148,10 @@ class Stations:
         return self.get(matches[0])
 
     def resolved(self, name: str, check_address: AddressCheck = allow_all) -> Station:
-        """Return the station `name` with the address of its stream. May wait: use a thread.
+        """Return the station `name` with the address of its stream.
 
-        The station's own host was allowed when it was added.
+        It may wait for the network: call it in a thread. The station's own host was allowed when
+        the station was added.
         """
         station = self.get(name)
 
@@ -274,7 +275,9 @@ _cached_stations = functools.lru_cache(maxsize=2)(Stations)  # it reads the file
 
 
 def resolve_source(stations: Stations, source: Source, check_address: AddressCheck = allow_all) -> Source:
-    """Return `source` with the stream's address if it is a station or a playlist on the web.
+    """Return `source`.
+
+    The address of a station or of a playlist on the web becomes that of its stream.
 
     It may wait for the network: call it in a thread.
     """
@@ -292,7 +295,7 @@ def _fold(name: str) -> str:
 
 
 def _by_name(stations: Iterable[Station]) -> dict[str, Station]:
-    """Return `stations` by folded name; the first of equal names."""
+    """Return `stations` by their names in lower case. Of equal names the first counts."""
     result: dict[str, Station] = {}
     for each in stations:
         result.setdefault(_fold(each.name), each)

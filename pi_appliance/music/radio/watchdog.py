@@ -1,4 +1,4 @@
-"""The radio watchdog: it reconnects a station that breaks off, and plays a fallback meanwhile.
+"""The radio watchdog: it reconnects a station that breaks off, and plays a fallback until then.
 
 It does not disturb active sessions of music jobs.
 """
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Superseded(Exception):
-    """A user, a job or the player itself started something else."""
+    """A user, a job or the player itself started something else: the watchdog gives up."""
 
 
 @dataclass(slots=True)
@@ -133,7 +133,10 @@ class RadioWatchdog:
                 return "no data is received"
 
     async def _repair(self, stream: Track, reason: str, changes: Subscription) -> None:
-        """Reconnect `stream`, else play a fallback meanwhile. Returns only when `stream` plays."""
+        """Reconnect `stream`, and play a fallback until that succeeds.
+
+        Returns when `stream` plays.
+        """
         self._own_count, self._own_generation = self._hub.user_command_count, self._job_generation()
         if self._own_generation is None:
             raise _Superseded
@@ -241,7 +244,10 @@ class RadioWatchdog:
     async def _wait(
         self, delay: timedelta, changes: Subscription, stream: Track, fallback: _Fallback | None = None
     ) -> bool:
-        """Wait for `delay`; return False as soon as the fallback breaks off. Raises _Superseded."""
+        """Wait for `delay`; return False as soon as the fallback breaks off.
+
+        Raises _Superseded if a user, a job or the player started something else.
+        """
         ids = fallback.ids if fallback is not None else {stream.id}
         timeout = asyncio.ensure_future(self._sleep(delay.total_seconds()))
         try:
@@ -291,7 +297,7 @@ def _has_broken_off(state: PlayerState) -> bool:
 
 
 def fallback_sources(config: Config) -> list[Source]:
-    """Return the sources to play while a station is unreachable; unknown ones are logged.
+    """Return the sources to play while a station cannot be reached. Unknown sources are logged.
 
     It may wait for the network: call it in a thread.
     """

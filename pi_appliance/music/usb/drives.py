@@ -1,4 +1,4 @@
-"""USB drives of the daemon: scan a new one, and release a drive before it is ejected.
+"""The USB drives as the daemon sees them: scan a new one, and release a drive before it is ejected.
 
 The systemd units mount and unmount (`mounts.py`). This module follows the mount table.
 """
@@ -86,7 +86,7 @@ async def eject(name: str, usb: Usb, player: Player | None, settings: Settings) 
 
 
 async def _stop_playback_from(player: Player, prefix: str) -> None:
-    """If the current track is below `prefix`, play the next one that is not, or stop."""
+    """If the current track is below `prefix`, play the next track that is not, or else stop."""
     state = await player.state()
     if state.track is None or state.playback is PlaybackState.STOPPED or not state.track.uri.startswith(prefix):
         return None
@@ -173,7 +173,7 @@ class UsbDrives:
         self._changed.set()
 
     async def check(self) -> bool:
-        """Start scans of new drives and end those of removed ones.
+        """Start scans of new drives, and end the scans of removed ones.
 
         Returns:
             Whether every mounted drive has its link. Root mounts first and links then; the kernel
@@ -200,7 +200,10 @@ class UsbDrives:
         await asyncio.gather(scan.task, return_exceptions=True)
 
     def all(self) -> list[UsbDrive]:
-        """Return every drive, by name. Raises `UsbNotConfigured` without a folder for them."""
+        """Return every drive, by name.
+
+        Raises `UsbNotConfigured` if no folder for drives is configured.
+        """
         usb = mounts.require_usb(self._config())
         return [self._describe(each, usb) for each in self._find(usb)]
 
@@ -255,7 +258,7 @@ class _Scan:
         self.task = asyncio.create_task(self._run())
 
     def is_for(self, uri: str, music: Music) -> bool:
-        """Return whether it scans `uri` with `music`."""
+        """Return whether this scan is for `uri` in the player `music`."""
         return self.uri == uri and self.music is music
 
     async def _run(self) -> None:

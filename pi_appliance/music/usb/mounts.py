@@ -100,7 +100,7 @@ def disk_space(mount: machine.Mount) -> tuple[int, int] | None:
 
 
 def count_audio_files(folder: Path) -> int:
-    """Count the audio files below `folder` by their suffix.
+    """Count the audio files below `folder`, recognized by their suffix.
 
     It reads every folder: call it in a thread.
     """
@@ -136,9 +136,9 @@ def folder_name(label: str) -> str:
 
 
 def name_for(label: str, identity: str, known: Mapping[str, str], reserved: Collection[str] = ()) -> str:
-    """Return the name of the drive `identity`: its `known` name, else a free one.
+    """Return the name of the drive `identity`: its `known` name, else an unused one.
 
-    A number distinguishes it from equal labels and `reserved` folders, ignoring case.
+    A number is appended if another drive or a folder in `reserved` has the name, ignoring case.
     """
     for name, other in known.items():
         if other == identity:
@@ -176,7 +176,7 @@ class Ignored(Refused):
 
 
 def attach(device: str, folder: Path, paths: Paths) -> str:
-    """Mount `device`, a name in /dev, link it into `folder`, and return its name.
+    """Mount `device`, a name in /dev, link it into `folder`, and return the name of the drive.
 
     Raises:
         Ignored: It is not for the appliance.

@@ -258,7 +258,7 @@ async def _respond(connection: h11.Connection, writer: asyncio.StreamWriter, sta
 
 
 class ChangeWatcher:
-    """Watch one Volumio for changes."""
+    """Reports changes of one Volumio."""
 
     def __init__(
         self, client: VolumioClient, read_state: Callable[[], Awaitable[PlayerState]], *, listen: int, poll: float
@@ -279,7 +279,9 @@ class ChangeWatcher:
         self.is_closed = False
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the names of changed subsystems, first all of them.
+        """Yield the names of changed subsystems, at first all of them.
+
+        Raises Unavailable when Volumio is lost.
 
         Raises Unavailable when Volumio is lost.
         """
@@ -355,7 +357,7 @@ class ChangeWatcher:
             self._last_error = str(error)
 
     async def _open_monitor(self) -> None:
-        """Keep a connection open that breaks when Volumio ends, and store its local address."""
+        """Open a connection that breaks when Volumio ends, and store its local address."""
         try:
             reader, writer = await _connect(self._client.address)
         except (OSError, ValueError) as error:  # ValueError: an invalid host name

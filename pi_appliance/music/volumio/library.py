@@ -71,7 +71,9 @@ def is_stream(reply: Item) -> bool:
 
 
 def to_queue(items: Iterable[Item]) -> list[Track]:
-    """Return the queue. An id is derived from the URI and its occurrence number in the queue.
+    """Return the queue.
+
+    The id of a track is made of its URI and its occurrence number in the queue.
 
     So ids stay the same when other tracks move, and they are the same for every client.
     """
@@ -86,7 +88,7 @@ def to_queue(items: Iterable[Item]) -> list[Track]:
 
 
 def item_uri(item: Item) -> str:
-    """Return the URI of an item; for files that of the library, not that of the queue."""
+    """Return the URI of an item; for a file, its URI in the library, which differs in the queue."""
     uri = _to_text(item.get("uri"))
     return f"{ROOT}/{uri.removeprefix('mnt/')}" if uri.startswith("mnt/") else uri
 
@@ -244,7 +246,9 @@ class VolumioLibrary:
         return cut_page(_entries(await self._read_playlist(name)), start, count)
 
     async def find(self, source: Source) -> PlayableItems:
-        """Return the items for `source`.
+        """Return the items that `source` stands for.
+
+        Raises Refused if there are none, which Volumio would not report.
 
         Raises Refused if it does not exist, which Volumio would not report.
         """
@@ -355,7 +359,7 @@ def _entries(items: Iterable[Mapping[str, Any]]) -> list[Entry]:
 
 
 def _matches(entry: Entry, library_filter: LibraryFilter) -> bool:
-    """Return whether an entry matches the parts of the filter that its list does not guarantee.
+    """Return whether an entry matches those parts of the filter that its list does not guarantee.
 
     The list of an artist contains only this artist; the result of a search may be by anyone.
     """

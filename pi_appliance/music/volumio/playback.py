@@ -58,7 +58,7 @@ _CAPABILITIES = frozenset(
 
 
 def _lacking(message: str) -> Any:
-    """Return a method that refuses: Volumio cannot do it."""
+    """Return a method that raises Refused with `message`, because Volumio lacks the function."""
 
     async def refuse(*_: object, **__: object) -> NoReturn:
         raise Refused(message)
@@ -408,7 +408,7 @@ class VolumioPlayer(Player):
         await self._wait_until(lambda reply: reply["status"] == status and _is_elsewhere(reply, before))
 
     async def _wait_until(self, is_effective: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Read the state until a command that was done shows its effect, or time is up."""
+        """Read the state until a command shows its effect, or the time is over."""
         with contextlib.suppress(Refused, Unavailable):
             await self._wait_for(is_effective, "", PLAYBACK_TIMEOUT)
 
@@ -431,7 +431,7 @@ def _plays(reply: Mapping[str, Any]) -> bool:
 
 
 def _is_elsewhere(reply: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Whether another track is the current one, or the same one has begun again."""
+    """Return whether another track is the current one, or the same one has begun again."""
     place, old = [(each.get("position"), each.get("uri")) for each in (reply, before)]
     return place != old or (reply.get("seek") or 0) < (before.get("seek") or 0)
 

@@ -41,7 +41,10 @@ class Options:
 
     @property
     def server(self) -> tuple[str, int]:
-        """Host and port of its REST API. Not called `place`, which is the address of an MPD."""
+        """Host and port of the REST API.
+
+        It is not called `place`, which is the address of an MPD.
+        """
         return _parse_address(self.address)
 
 

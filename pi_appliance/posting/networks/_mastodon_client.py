@@ -35,7 +35,7 @@ _FAILURES = (
 
 @dataclass(frozen=True, slots=True)
 class MastodonResponse:
-    """A response of a server. Without a body, the connection broke while it was read."""
+    """A response of a server. `body` is None if the connection broke while it was read."""
 
     status: int
     headers: Any

@@ -68,7 +68,7 @@ class TransportError(Exception):
 
 
 class HTTPStatusError(Exception):
-    """The status of the answer is not 2xx."""
+    """The response has a status other than 2xx."""
 
     def __init__(self, response: requests.Response) -> None:
         self.response = response
@@ -135,7 +135,7 @@ class Session(requests.Session):
 
 
 class _Watch:
-    """State of one exchange: sent, unobservable, timed out."""
+    """What is known about one exchange: whether the request was sent, and whether it timed out."""
 
     def __init__(self) -> None:
         self.sent = self.blind = self.late = False

@@ -38,7 +38,7 @@ _ACCOUNT_FILE = "account.json"
 
 
 class AccountIdCache:
-    """Cache of the account id in `folder`, valid for one access `token`."""
+    """Stores the account id in `folder`, for the access token with which it was read."""
 
     def __init__(self, folder: Path, token: str) -> None:
         self._path = folder / _ACCOUNT_FILE
@@ -47,7 +47,7 @@ class AccountIdCache:
 
     @property
     def id(self) -> str | None:
-        """The id, if it is known."""
+        """The id of the account, if it is stored."""
         if self._id is None:
             with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
                 cached = json.loads(self._path.read_text("ascii"))
@@ -396,7 +396,10 @@ class _PinLogin:
         return fields["oauth_token"], fields["oauth_token_secret"]
 
     def _call_step(self, step: str, sign: OAuth1, refused: dict[int, str]) -> dict[str, str]:
-        """Return the fields of the response; `refused` has a message by status."""
+        """Return the fields of the response.
+
+        `refused` maps a status to the message for the owner.
+        """
         try:
             response = self._session.request("POST", f"{HOME}/oauth/{step}", auth=sign)
         except TransportError as error:

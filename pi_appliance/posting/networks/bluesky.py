@@ -67,7 +67,7 @@ class XrpcResponse:
 
 
 class XrpcClient:
-    """Send requests, each within `seconds`."""
+    """Sends requests, each within `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -147,7 +147,7 @@ class XrpcClient:
         return answer
 
     def _without_tokens(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return `body` with messages that contain no session token, known or sent with them."""
+        """Return `body` with all session tokens removed from its messages."""
         for name in ("accessJwt", "refreshJwt"):
             self._tokens.learn(str(body.get(name) or ""))
         texts = {name: body[name] for name in ("error", "message", "status") if isinstance(body.get(name), str)}
@@ -155,7 +155,10 @@ class XrpcClient:
 
 
 def _unclear(reason: str, *, writes: bool) -> ApplianceError:
-    """Return the error for a request with an unknown result, which matters if it `writes`."""
+    """Return the error for a request whose result is unknown.
+
+    `writes`: it may have posted something.
+    """
     if writes:
         return Uncertain(f"{reason}; {CHECK_ACCOUNT}")
     return Unavailable(f"{reason}; nothing was posted")
@@ -193,7 +196,7 @@ def is_protected(server: str, *, loopback: bool = True) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BlueskySession:
-    """Tokens of a signed-in account."""
+    """The tokens of a signed-in account."""
 
     handle: str  # as it was signed in with
     sign_in_server: str  # the server it was signed in at
@@ -204,7 +207,7 @@ class BlueskySession:
 
 
 class BlueskyAccount:
-    """Sign in as `handle` at the server `sign_in_server`; keep the session in `folder`."""
+    """The account `handle`, signed in at `sign_in_server`. Its session is stored in `folder`."""
 
     def __init__(
         self, client: XrpcClient, sign_in_server: str, handle: str, password: str, folder: Path | None = None
@@ -283,7 +286,7 @@ class BlueskyAccount:
 
 
 def _session(parts: tuple[Any, ...]) -> BlueskySession | None:
-    """Return the session with these `parts`, or None if one of them is not valid."""
+    """Return the session that consists of `parts`, or None if a part is not valid."""
     if not all(isinstance(part, str) and _TOKEN.fullmatch(part) for part in parts):
         return None
     session = BlueskySession(*parts)
@@ -339,7 +342,10 @@ def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[st
 
 
 def _build_feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tuple[str, dict[str, str] | None]:
-    """Return the marked text of `match` and its feature, or None."""
+    """Return the part of the text that becomes a link, and its feature.
+
+    None for an unknown handle.
+    """
     whole = match[0]
     if match["handle"]:
         did = resolve(match["handle"].lower())
@@ -415,7 +421,7 @@ class Options:
     secrets_prefix: Annotated[str, "the prefix of its secrets' names; use another one for a second account"] = "BLUESKY"
 
     def check(self) -> Issues:
-        """Return the errors in the values: key, problem, remedy."""
+        """Return the invalid values: key, problem and remedy."""
         problems: Issues = []
         if not _HANDLE.fullmatch(self.handle.lower()):
             right = "write it as its profile shows it, without the @, such as me.bsky.social"
@@ -536,7 +542,7 @@ class Bluesky:
         return sent
 
     def find_post(self, post: Post, *, key: str, known_ids: Collection[str], since_id: str = "") -> SentPost | None:  # noqa: ARG002 - it knows it by its name
-        """Return the record of `post`, if it exists. Raises Unavailable or Refused."""
+        """Return the record of `post`, if the server has it. Raises Unavailable or Refused."""
         name = record_name(key, post.text)
         session = self._account.session()
         answer = self._client.query(
@@ -614,7 +620,7 @@ class Bluesky:
 
 
 def _is_expired(answer: XrpcResponse) -> bool:
-    """Return whether `answer` means that the session has expired. Nothing was done then."""
+    """Return whether `answer` says that the session has expired, so that nothing was done."""
     by_status = answer.status == 401 and not answer.error.startswith("Account")
     return by_status or answer.error in ("ExpiredToken", "InvalidToken")
 

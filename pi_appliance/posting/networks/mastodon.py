@@ -130,7 +130,7 @@ NAME = "limits.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MastodonLimits(FreePosts):
-    """Limits of one server; the defaults are Mastodon's own."""
+    """The limits of one server. The defaults are those of Mastodon."""
 
     max_length: int = 500  # characters, as `text_length` counts them
     address: int = 23  # characters that a web address counts
@@ -177,7 +177,10 @@ class MastodonLimits(FreePosts):
 
 
 def parse_limits(instance: object) -> MastodonLimits:
-    """Parse /api/v2/instance or /api/v1/instance; defaults if missing. Raises ValueError."""
+    """Return the limits in a response of /api/v2/instance or /api/v1/instance. Raises ValueError.
+
+    A missing limit has its default.
+    """
     configuration = instance.get("configuration") if isinstance(instance, Mapping) else None
     if not isinstance(configuration, Mapping):
         raise ValueError("the server's description of itself is not valid")
@@ -194,7 +197,10 @@ def parse_limits(instance: object) -> MastodonLimits:
 
 
 def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | None]:
-    """Return the cached limits of `server` and their time, or the defaults and None."""
+    """Return the cached limits of `server`, and when they were read.
+
+    The defaults and None without any.
+    """
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         cached = json.loads((folder / NAME).read_bytes())
         if cached["server"] == server:
@@ -253,7 +259,7 @@ class Options:
     )
 
     def check(self) -> Issues:
-        """Return the errors in the values: key, problem, remedy."""
+        """Return the invalid values: key, problem and remedy."""
         problems: Issues = []
         if wrong := _wrong_server(self.server):
             problems.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
@@ -331,7 +337,7 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
 
 
 class Mastodon:
-    """One account on one server."""
+    """An account on a Mastodon server."""
 
     idempotent = False
     search_lag = timedelta(0)
@@ -509,7 +515,10 @@ def _parse_id(value: object) -> str:
 
 
 def _parse_post(status: Mapping[str, Any]) -> SentPost:
-    """Return the post `status`, as sent by the server. Raises LookupError if it is not a post."""
+    """Return a post in the form in which the server sent it.
+
+    Raises LookupError if it is not a post.
+    """
     if not (name := _parse_id(status.get("id"))):
         raise LookupError("a post without an id")
     return SentPost(name, str(status.get("url") or ""))

@@ -40,7 +40,7 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 @dataclass(frozen=True, slots=True)
 class PreviewLimits:
-    """Limits of the preview: lengths as X counts them, without a price."""
+    """Limits of the preview: it counts as X does, and costs nothing."""
 
     max_length: int
     lookup_price: Decimal = Decimal(0)
@@ -62,7 +62,7 @@ class PreviewLimits:
 
 
 class Preview:
-    """Posts as blocks of text: a heading with the slot, then the post."""
+    """A file of posts. Each is a heading with the slot, then the text."""
 
     idempotent = True
     search_lag = timedelta(0)

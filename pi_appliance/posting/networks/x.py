@@ -50,7 +50,7 @@ class Options:
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> Issues:
-        """Return the errors in the values: key, problem, remedy."""
+        """Return the invalid values: key, problem and remedy."""
         problems: Issues = []
         if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
             problems.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
