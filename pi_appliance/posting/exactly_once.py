@@ -143,7 +143,7 @@ class PostSender:
         return Unavailable(reason, after=(until - now).total_seconds())
 
     def _wait_for_part(self, record: PostRecord, missing: PostRecord) -> PostRecord:
-        """Postpone `record` until the earlier part `missing` is posted; abandon it if that is final."""
+        """Let `record` wait for the earlier part `missing`, or abandon it if that one is final."""
         if missing.state not in PENDING_STATES:
             reason = f"part {missing.part + 1} before it was not posted"
             return self._store.update_state(record, PostState.ABANDONED, reason)
