@@ -38,7 +38,6 @@ use_for_all_processes()
 # Files and folders with the longest tests, which begin first.
 LONG = {
     "test_daemon.py",
-    "test_exactly_once.py",
     "test_hub_kills.py",
     "test_kills.py",
     "test_night.py",

@@ -13,10 +13,7 @@ from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.storage.daily_backups import find_problem
 from pi_appliance.system import machine
 from pi_appliance.system.clock import ClockState
-from pi_appliance.system.machine import Sensors
-
-_LOW_SPACE = 200_000_000  # bytes
-_HOT = 80.0  # degrees Celsius; there a Raspberry Pi slows down
+from pi_appliance.system.machine import HOT, LOW_SPACE, Sensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
         yield Problem("a job cannot be started", f"A job cannot be started or recorded: {scheduler.error}")
     try:
         appliance.require_free_space()
-        if (free := machine.free_space(appliance.config.state_dir)) < _LOW_SPACE:
+        if (free := machine.free_space(appliance.config.state_dir)) < LOW_SPACE:
             text = f"Only {free // 1_000_000} MB are free on the card. Make room: no job runs on a full card."
             yield Problem("the card is almost full", text)
     except Unavailable as error:
@@ -52,7 +49,7 @@ def find_problems(daemon: MusicDaemon, sensors: Sensors) -> Iterator[Problem]:
         text = f"the {each.trigger} trigger of {each.job} does not work: {each.text}" if each.job else each.text
         yield Problem("a trigger does not work", f"{text[:1].upper()}{text[1:]}.")
     temperature = sensors.temperature()
-    if temperature is not None and temperature >= _HOT:
+    if temperature is not None and temperature >= HOT:
         text = f"The processor is at {temperature:.0f} °C and slows down. Give it more air."
         yield Problem("the processor is too hot", text)
     if sensors.power().under_voltage:

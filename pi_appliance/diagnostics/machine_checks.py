@@ -30,7 +30,7 @@ from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.system import files, http, machine
 from pi_appliance.system import systemd as systemd_units
-from pi_appliance.system.machine import Sensors, filesystem_errors, storage_wear
+from pi_appliance.system.machine import HOT, LOW_SPACE, Sensors, filesystem_errors, storage_wear
 
 _DEFAULT_ZONES = ("UTC", "Etc/UTC")  # of a machine whose time zone was never set
 _MAX_DELAY = timedelta(minutes=1)
@@ -112,7 +112,7 @@ def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
         )
 
 
-_WARM, _HOT = 75.0, 85.0  # degrees Celsius: a Pi slows down at 80 and more so at 85
+_VERY_HOT = 85.0  # degrees Celsius
 _OLD, _WORN = 80, 100  # hundredths of a card's life
 _REPLACE = "make a backup, and replace the card"
 _FSCK = (
@@ -161,8 +161,8 @@ def check_temperature(context: DiagnosticContext) -> Iterator[CheckResult]:
         raise Skip("no sensor")
     text = f"{degrees:.0f} °C"
     fix = "improve the cooling; let heavy jobs wait: conditions: {temperature-below: 70}"
-    if degrees >= _WARM:
-        yield (fail if degrees >= _HOT else warn)(f"{text}: the processor slows down", fix)
+    if degrees >= HOT:
+        yield (fail if degrees >= _VERY_HOT else warn)(f"{text}: the processor slows down", fix)
     else:
         yield ok(text)
 
@@ -223,7 +223,7 @@ def read_health(host: str, port: int) -> DaemonHealth:
     return DaemonHealth(has_answered=True, is_ours=True, is_ok=is_ok, reason=str(answer.get("why", "")))
 
 
-_LOW_SPACE, _MIN_SPACE = 300_000_000, 30_000_000  # bytes: for apt and logs, for the history
+_MIN_SPACE = 30_000_000  # bytes for the history
 _MIN_INODES = 1000  # inodes
 _MAX_HISTORY = 1_000_000_000  # bytes of history and logs
 
@@ -291,7 +291,7 @@ def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     fix = f"sudo apt clean; to find large folders: sudo du -xh {shlex.quote(str(folder))} /var | sort -h | tail"
     if disk.f_files and disk.f_favail < _MIN_INODES:
         yield fail(f"only {disk.f_favail} more files can be created on the disk of {folder}", fix)
-    elif free < _LOW_SPACE:
+    elif free < LOW_SPACE:
         yield (fail if free < _MIN_SPACE else warn)(text, fix)
     else:
         yield ok(text)
