@@ -123,7 +123,7 @@ def _read_status(connection: socket.socket | None) -> Mapping[str, object] | Non
 
 
 def find_version_conflict() -> Refused | None:
-    """Return an error if the daemon that this command asked last has another version.
+    """Return an error if the daemon that this command asked last runs other code.
 
     Its answers may then lack fields that this program expects.
     """
@@ -131,13 +131,23 @@ def find_version_conflict() -> Refused | None:
         status = _read_status(runtime_socket.connect(_ASKED.get())) if _ASKED.get() else None
     except (ApplianceError, OSError):
         return None
-    version = status and status.get("version")
-    if not version or version == __version__:
+    if not status or "version" not in status:
+        return None
+    if status["version"] != __version__:
+        reason = f"the running appliance is version {status['version']}, and this program {__version__}"
+    elif _modified_since(datetime.fromisoformat(str(status["started_at"]))):
+        reason = "this program was changed after the running appliance was started"
+    else:
         return None
     return Refused(
-        f"the running appliance is version {version}, and this program {__version__}; restart it with "
-        "`sudo systemctl restart pi-appliance`, or by Ctrl-C and `pi-appliance up`"
+        f"{reason}; restart it with `sudo systemctl restart pi-appliance`, or by Ctrl-C and `pi-appliance up`"
     )
+
+
+def _modified_since(start: datetime) -> bool:
+    """Return whether a source file of this program was written after `start`."""
+    package = Path(__file__).parents[1]
+    return any(path.stat().st_mtime > start.timestamp() for path in package.rglob("*.py"))
 
 
 def select_config(path: str | None) -> str | None:

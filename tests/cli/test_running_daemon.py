@@ -12,9 +12,11 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import UnixStreamServer
 from threading import Thread
+from typing import ClassVar
 
 import pytest
 
+from pi_appliance import __version__
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import runtime_socket
 from tests.installation import PROGRAM, ROOT, Installation, wait_until
@@ -111,11 +113,13 @@ def test_another_config_addresses_another_appliance(appliance: Installation, tmp
     assert other.run("status").returncode == 75
 
 
-class _OtherVersion(BaseHTTPRequestHandler):
-    """A daemon of another version, whose answers have no key but the version."""
+class _OtherCode(BaseHTTPRequestHandler):
+    """A daemon that runs other code than the command, so that its answers lack keys."""
+
+    status: ClassVar[dict[str, str]]
 
     def do_GET(self) -> None:
-        content = json.dumps({"version": "0.0.9"}).encode()
+        content = json.dumps(self.status).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -129,15 +133,15 @@ class _OtherVersion(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def other_version(installation: Installation, short_dir: Path) -> Iterator[Installation]:
-    """Run a daemon of another version in place of one of this version."""
+def other_code(installation: Installation, short_dir: Path) -> Iterator[Installation]:
+    """Run a daemon with other code in place of one with this code."""
     installation.write(
         "tweets: {kind: tweet, with: {lines: tweets.txt, network: preview}}", "networks: {preview: {kind: preview}}"
     )
     installation.extra_environment["XDG_RUNTIME_DIR"] = str(short_dir)
     folder = short_dir / "pi-appliance"
     folder.mkdir()
-    with UnixStreamServer(str(folder / runtime_socket.socket_name(str(installation.config))), _OtherVersion) as server:
+    with UnixStreamServer(str(folder / runtime_socket.socket_name(str(installation.config))), _OtherCode) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield installation
@@ -149,14 +153,24 @@ def other_version(installation: Installation, short_dir: Path) -> Iterator[Insta
     "words", ["tweets add hello", "music play-station fip", "jobs run tweets", "jobs cancel tweets"]
 )
 def test_an_answer_of_another_version_without_an_expected_key_is_explained(
-    other_version: Installation, words: str
+    other_code: Installation, words: str
 ) -> None:
-    done = other_version.run(*words.split())
+    _OtherCode.status = {"version": "0.0.9"}
+    done = other_code.run(*words.split())
     assert done.returncode == 1
     assert done.stderr.startswith(
         "pi-appliance: the running appliance is version 0.0.9, and this program 0.1.0; restart it"
     )
     assert done.stderr.count("\n") == 1
+
+
+def test_an_answer_of_older_code_with_the_same_version_is_explained(other_code: Installation) -> None:
+    _OtherCode.status = {"version": __version__, "started_at": "2001-01-01T00:00:00Z"}
+    done = other_code.run("tweets", "add", "hello")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "pi-appliance: this program was changed after the running appliance was started; restart it"
+    )
 
 
 def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: Installation) -> None:

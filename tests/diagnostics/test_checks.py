@@ -551,7 +551,7 @@ def test_a_worn_card_is_reported(machine: Machine, life: str, spare: str, verdic
     assert (result[0].status, result[-1].status) == (verdict, OK)
 
 
-@pytest.mark.parametrize(("heat", "verdict"), [("52000", OK), ("75000", WARN), ("85000", FAIL)])
+@pytest.mark.parametrize(("heat", "verdict"), [("79000", OK), ("80000", WARN), ("85000", FAIL)])
 def test_heat_is_reported(machine: Machine, heat: str, verdict: Status) -> None:
     machine.put("sys/class/thermal/thermal_zone0/temp", f"{heat}\n")
     only(machine.look("temperature"), verdict, f"{heat[:2]} °C")
