@@ -6,21 +6,20 @@ of the parser are used instead of its loader, so no Python objects are created.
 """
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import time, timedelta
 from enum import StrEnum
 from functools import cache
+from itertools import starmap
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
 import yaml
-from cattrs import Converter, IterableValidationError
-from cattrs.cols import is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn, override
+from cattrs import Converter
+from cattrs.cols import is_mapping, is_sequence
 
 from pi_appliance.config import units
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
@@ -232,16 +231,34 @@ def is_in_yaml(field: Field[Any]) -> bool:
     return field.metadata.get("key", "") is not None
 
 
-def yaml_keys(cls: type) -> list[str]:
-    """Return the YAML keys that the data class `cls` takes."""
-    return [yaml_key(field) for field in fields(cls) if is_in_yaml(field)]
-
-
-def _key_of_name(cls: type, name: str) -> str:
-    return next(yaml_key(field) for field in fields(cls) if field.name == name)
+def is_required(field: Field[Any]) -> bool:
+    """Return whether `field` has no default."""
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 _BASE: ContextVar[Path] = ContextVar("base")  # the directory of relative file names
+
+
+class _Issue(NamedTuple):
+    """A problem of a value in a section or list."""
+
+    path: YamlPath
+    wrong: str
+    right: str = ""
+    at_key: bool = False
+
+    def concerns(self, keys: Container[object]) -> bool:
+        """Return whether it is about one of `keys`, or names one in its text."""
+        named = re.findall(r"[\w-]+", f"{self.wrong} {self.right}")
+        return any(key in keys for key in (*self.path[:1], *named))
+
+
+class _InvalidPart(Exception):
+    """A section or list with problems. `usable` is the part of it that can be used, or None."""
+
+    def __init__(self, issues: Sequence[_Issue], usable: Any = None) -> None:
+        super().__init__()
+        self.issues, self.usable = issues, usable
 
 
 def structure(tree: Tree, path: YamlPath, data: object, cls: type[T], base: Path) -> tuple[T | None, list[Problem]]:
@@ -257,20 +274,32 @@ def structure(tree: Tree, path: YamlPath, data: object, cls: type[T], base: Path
     Returns:
         The object and no problems, or None and every problem.
     """
-    if data is None:
-        data = {}
+    section, problems = structure_usable(tree, path, data, cls, base)
+    return (None if problems else section), problems
+
+
+def structure_usable(
+    tree: Tree, path: YamlPath, data: object, cls: type[T], base: Path
+) -> tuple[T | None, list[Problem]]:
+    """Convert as `structure`, but return what can be used of `data` beside its problems.
+
+    Keys whose value cannot be converted have their default, or an empty value. The object is None
+    if `data` is not a section.
+    """
     token = _BASE.set(base)
     try:
-        return _converter().structure(data, cls), []
-    except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever the hooks raise
-        return None, list(_problems(tree, path, error, cls))
+        return _converter().structure({} if data is None else data, cls), []
+    except _InvalidPart as error:
+        return error.usable, [
+            tree.problem((*path, *each.path), each.wrong, each.right, at_key=each.at_key) for each in error.issues
+        ]
     finally:
         _BASE.reset(token)
 
 
-@cache  # cattrs writes a function for each data class, and that once is enough
+@cache
 def _converter() -> Converter:
-    converter = Converter(forbid_extra_keys=True, detailed_validation=True)
+    converter = Converter()
 
     def parsed_by(parse: Callable[[Any], object]) -> Callable[[object, Any], Any]:
         return lambda value, _: parse(value)
@@ -289,101 +318,113 @@ def _converter() -> Converter:
     converter.register_structure_hook(Money, parsed_by(units.parse_money))
     converter.register_structure_hook(Names, parsed_by(_names))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
-    converter.register_structure_hook(Path, by_text(lambda text: _BASE.get() / Path(text).expanduser(), "a file name"))
+    converter.register_structure_hook(Path, by_text(_file, "a file name"))
     converter.register_structure_hook(Chance, parsed_by(parse_chance))
     converter.register_structure_hook_func(lambda cls: cls == Schedule, parsed_by(schedule.parse_schedule))
     optional = Union[Schedule, None]  # noqa: UP007 - X | None of a union of classes is flattened, and must be found as such
     converter.register_structure_hook_func(
         lambda cls: cls == optional, lambda value, _: None if value is None else schedule.parse_schedule(value)
     )
-    converter.register_structure_hook_factory(
-        is_sequence, lambda cls: _only(list, list_structure_factory(cls, converter))
-    )
-    converter.register_structure_hook_factory(
-        is_mapping, lambda cls: _only(dict, mapping_structure_factory(cls, converter))
-    )
-    converter.register_structure_hook_factory(is_dataclass, lambda cls: _mapping(cls, converter))
+    converter.register_structure_hook_factory(is_sequence, lambda cls: _list(cls, converter))
+    converter.register_structure_hook_factory(is_mapping, lambda cls: _mapping(cls, converter))
+    converter.register_structure_hook_factory(is_dataclass, lambda cls: _section(cls, converter))
     return converter
 
 
-def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object, Any], Any]:
-    """Check the type before `structure`: cattrs converts a string to a list of characters."""
-    right = (
-        "a list; write it with [brackets], or one - item a line" if kind is list else "a section; write keys under it"
-    )
+def _list(cls: Any, converter: Converter) -> Callable[[object, Any], Any]:
+    (kind,) = get_args(cls)
 
-    def convert(value: object, cls: Any) -> Any:
-        if not isinstance(value, kind):
-            raise ValueError(f"{_format_value(value)} is not {right}")
-        return structure(value, cls)
+    def convert(value: object, _: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValueError(f"{_format_value(value)} is not a list; write it with [brackets], or one - item a line")
+        items, issues = _convert_parts(converter, enumerate(value), lambda _: kind)
+        if issues:
+            raise _InvalidPart(issues)
+        return list(items.values())
 
     return convert
 
 
-def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
-    names = {field.name: override(rename=yaml_key(field), omit=not is_in_yaml(field)) for field in fields(cls)}
-    limits = [(field, each) for field in fields(cls) for each in get_args(field.type) if isinstance(each, Limits)]
+def _mapping(cls: Any, converter: Converter) -> Callable[[object, Any], Any]:
+    _, kind = get_args(cls)
 
-    @cache  # cattrs writes the function, for which most files have no use: they have few of the sections
-    def make() -> Callable[[Any, Any], Any]:
-        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type] # options by name
+    def convert(value: object, _: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ValueError(f"{_format_value(value)} is not a section; write keys under it")
+        entries, issues = _convert_parts(converter, value.items(), lambda _: kind)
+        if issues:
+            raise _InvalidPart(issues, entries)
+        return entries
 
-    def convert(value: object, kind: Any) -> Any:
-        if value is None and all(_has_default(each) for each in fields(cls)):
+    return convert
+
+
+def _section(cls: Any, converter: Converter) -> Callable[[object, Any], Any]:
+    hints = get_type_hints(cls, include_extras=True)
+    names = {yaml_key(each): each.name for each in fields(cls) if is_in_yaml(each)}
+    kinds = {key: hints[name] for key, name in names.items()}
+    limits = {key: each for key, kind in kinds.items() for each in get_args(kind) if isinstance(each, Limits)}
+    required = [yaml_key(each) for each in fields(cls) if is_required(each)]
+
+    def convert(value: object, _: Any) -> Any:
+        if value is None and not required:
             value = {}
         if not isinstance(value, Mapping):
-            raise ValueError(
-                f"{_format_value(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}"
-            )
-        try:
-            section, errors, wrong_keys = make()(value, kind), list[Exception](), set[str]()
-        except ClassValidationError as error:
-            errors, wrong_keys = list(error.exceptions), _wrong_keys(error)
-            value = {key: each for key, each in value.items() if key not in wrong_keys}
-            try:
-                section = make()(value, kind)
-            except ClassValidationError:  # a key without a default is missing or wrong
-                raise error from None
-        issues = _issues(section, limits)
-        errors += [each for each in issues if not errors or each.is_about(value, wrong_keys)]
-        if errors:
-            raise ClassValidationError(f"the values of {cls.__name__}", errors, cls)
+            wrong = f"{_format_value(value)} is not a section"
+            raise _InvalidPart([_Issue((), wrong, f"write keys under it: {', '.join(kinds)}")])
+        parts, issues = _convert_parts(converter, (item for item in value.items() if item[0] in kinds), kinds.get)
+        issues += (
+            _Issue((), f"{key!r} is missing", f"add {key}: {_example(kinds[key])}")
+            for key in required
+            if key not in value
+        )
+        issues += (
+            _Issue((key,), f"unknown key {key!r}", suggest(key, list(kinds)), True) for key in value if key not in kinds
+        )
+        ranges = ((key, limits[key].find_problem(parts[key])) for key in limits if parts.get(key) is not None)
+        issues += (_Issue((key,), *problem) for key, problem in ranges if problem)
+        empty = {key: _empty_value(kinds[key]) for key in required if key not in parts}
+        section = cls(**{names[key]: part for key, part in {**empty, **parts}.items()})
+        if callable(getattr(section, "check", None)) and None not in empty.values():  # `updates` has a key of this name
+            wrong_keys = {*empty, *(each.path[0] for each in issues if each.path)}
+            issues += (each for each in starmap(_Issue, section.check()) if not each.concerns(wrong_keys))
+        if issues:
+            raise _InvalidPart(issues, section)
         return section
 
     return convert
 
 
-class _Issue(Exception):
-    """A value of the right type that its limits or `check` of its section refuse."""
-
-    def __init__(self, path: YamlPath, wrong: str, right: str) -> None:
-        super().__init__(wrong)
-        self.path, self.wrong, self.right = path, wrong, right
-
-    def is_about(self, given: Container[str], wrong_keys: Set[str]) -> bool:
-        """Return whether it is about a `given` key alone. The `wrong_keys` have their defaults."""
-        names = re.findall(r"[\w-]+", f"{self.wrong} {self.right}")
-        return bool(self.path) and self.path[0] in given and wrong_keys.isdisjoint(names)
-
-
-def _issues(section: object, limits: Sequence[tuple[Field[Any], Limits]]) -> list[_Issue]:
-    values = [(yaml_key(field), getattr(section, field.name), each) for field, each in limits]
-    found = [(key, each.find_problem(value)) for key, value, each in values if value is not None]
-    check = getattr(section, "check", None)
-    more = check() if callable(check) else ()  # `updates` has a key of this name
-    return [*(_Issue((key,), *problem) for key, problem in found if problem), *(_Issue(*issue) for issue in more)]
-
-
-def _wrong_keys(error: ClassValidationError) -> set[str]:
-    """Return the keys that `error` is about."""
-    with_notes, others = error.group_exceptions()
-    wrong = {_key_of_name(error.cl, note.name) for _, note in with_notes}
-    wrong.update(key for each in others if isinstance(each, ForbiddenExtraKeysError) for key in each.extra_fields)
-    return wrong
+def _convert_parts(
+    converter: Converter, data: Iterable[tuple[Any, object]], kind_of: Callable[[Any], Any]
+) -> tuple[dict[Any, Any], list[_Issue]]:
+    """Return the parts of `data` that can be used by their keys or places, and all problems."""
+    parts: dict[Any, Any] = {}
+    issues: list[_Issue] = []
+    for step, value in data:
+        try:
+            parts[step] = converter.structure(value, kind_of(step))
+        except _InvalidPart as error:
+            issues += (each._replace(path=(step, *each.path)) for each in error.issues)
+            if error.usable is not None:
+                parts[step] = error.usable
+        except ValueError as error:
+            item = (error.item,) if isinstance(error, schedule.ScheduleError) else ()
+            wrong, _, right = str(error).partition("; ")
+            issues.append(_Issue((step, *item), wrong, right))
+    return parts, issues
 
 
-def _has_default(each: Any) -> bool:
-    return each.default is not MISSING or each.default_factory is not MISSING
+def _empty_value(kind: Any) -> Any:
+    """Return a value in place of one that is missing or wrong, or None if there is no empty one.
+
+    `check` can judge the other values of the section then.
+    """
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    try:
+        return (get_origin(plain) or plain)()
+    except TypeError:
+        return None
 
 
 def _exactly(kind: type, name: str) -> Callable[[object, Any], Any]:
@@ -417,6 +458,13 @@ def _names(value: object) -> Names:
     return Names(dict.fromkeys(names))
 
 
+def _file(name: str) -> Path:
+    try:
+        return _BASE.get() / Path(name).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{name!r} has no user; write the whole path") from None
+
+
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
@@ -446,50 +494,5 @@ def _format_value(value: object) -> str:
     return str(value)
 
 
-def _problems(tree: Tree, path: YamlPath, error: BaseException, cls: Any) -> list[Problem]:
-    """Flatten the exception groups of cattrs, whose notes name the field or item."""
-    if isinstance(error, ClassValidationError):
-        with_notes, without = error.group_exceptions()
-        problems = [
-            problem
-            for inner, note in with_notes
-            for problem in _problems(tree, (*path, _key_of_name(error.cl, note.name)), inner, note.type)
-        ]
-        return problems + [problem for inner in without for problem in _problems(tree, path, inner, error.cl)]
-    if isinstance(error, IterableValidationError):
-        items, others = error.group_exceptions()
-        problems = [
-            problem for inner, item in items for problem in _problems(tree, (*path, item.index), inner, item.type)
-        ]
-        return problems + [problem for inner in others for problem in _problems(tree, path, inner, cls)]
-    if isinstance(error, ForbiddenExtraKeysError):
-        known = yaml_keys(error.cl)
-        return [
-            tree.problem((*path, key), f"unknown key {key!r}", suggest(key, known), at_key=True)
-            for key in sorted(error.extra_fields, key=str)
-        ]
-    if isinstance(error, _Issue):
-        return [tree.problem((*path, *error.path), error.wrong, error.right)]
-    if isinstance(error, KeyError):  # a field without a default that was not given: path ends in its key
-        return [tree.problem(path[:-1], f"{str(path[-1])!r} is missing", f"add {path[-1]}: {_example(cls)}")]
-    if isinstance(error, schedule.ScheduleError):
-        path = (*path, error.item)
-    wrong, _, right = str(error).partition("; ")
-    if isinstance(error, (TypeError, AttributeError)):  # cattrs met something it cannot walk through
-        wrong, right = f"{_format_value(_at(tree.data, path))} does not fit here", "expected a section or a list"
-    return [tree.problem(path, wrong, right)]
-
-
-def _at(data: object, path: YamlPath) -> object:
-    for step in path:
-        try:
-            data = data[step]  # type: ignore[index]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
-
-
-def _example(cls: Any) -> str:
-    if get_origin(cls) is Annotated:
-        return f"… ({get_args(cls)[1]})"
-    return "…"
+def _example(kind: Any) -> str:
+    return f"… ({get_args(kind)[1]})" if get_origin(kind) is Annotated else "…"

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config import binding, units
 from pi_appliance.config import secrets as secret_names
-from pi_appliance.config.binding import Tree, structure
+from pi_appliance.config.binding import Tree, structure, structure_usable
 from pi_appliance.config.options import Config, Job, Notify, PluginConfig, StartedBy
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.scheduling.schedule import Every
@@ -29,19 +29,17 @@ def load_config(path: Path, text: str | None = None) -> Config:
     path = path.absolute()
     text = _read_text(path) if text is None else text
     tree = binding.parse_yaml(text, display_path(path))
-    problems = list(tree.problems)
     if not isinstance(tree.data, Mapping):
-        raise ConfigError([tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
-    config, more = structure(tree, (), {"time-zone": local_zone(), **tree.data}, Config, path.parent)
-    problems += more
-    parts, more = _plugin_options(tree, tree.data, path.parent)
-    problems += more
-    problems += _job_problems(tree, tree.data)
-    usable = config or _usable_config(tree, tree.data, path.parent)
-    jobs = {name: replace(job, name=name, options=parts.get(("jobs", name))) for name, job in usable.jobs.items()}
+        raise ConfigError([*tree.problems, tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
+    data = {"time-zone": local_zone(), **tree.data}
+    config, problems = structure_usable(tree, (), data, Config, path.parent)
+    assert config is not None
+    parts, more = _plugin_options(tree, data, path.parent)
+    jobs = {name: replace(job, name=name, options=parts.get(("jobs", name))) for name, job in config.jobs.items()}
+    problems += [*tree.problems, *more, *_name_problems(tree, data), *_schedule_problems(tree, data, jobs)]
     problems += [*_unknown_networks(tree, jobs), *_chain_problems(tree, jobs)]
-    problems += [*notifier_problems(tree, usable), *_trigger_problems(tree, usable)]
-    if problems or config is None:
+    problems += [*notifier_problems(tree, config), *_trigger_problems(tree, config)]
+    if problems:
         raise ConfigError(problems)
     jobs = {name: replace(job, timeout=_timeout(tree.data["jobs"][name], job)) for name, job in jobs.items()}
     networks = {name: replace(part, options=parts["networks", name]) for name, part in config.networks.items()}
@@ -86,27 +84,6 @@ def _zone_of(file: str) -> str:
     return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
-def _usable_config(tree: Tree, data: Mapping[str, Any], base: Path) -> Config:
-    """Return the valid keys of the file and of its jobs, so that the names in them are checked."""
-    if isinstance(jobs := data.get("jobs"), Mapping):
-        entries = {name: entry for name, entry in jobs.items() if isinstance(entry, Mapping)}
-        valid = {name: {**_NEEDED[Job], **_valid_keys(tree, each, Job, base)} for name, each in entries.items()}
-        data = {**data, "jobs": valid}
-    config, _ = structure(tree, (), {**_NEEDED[Config], **_valid_keys(tree, data, Config, base)}, Config, base)
-    assert config is not None
-    return config
-
-
-_NEEDED: Mapping[type, Mapping[str, object]] = {Config: {"state-dir": "."}, Job: {"kind": ""}}
-"""Values of the keys without a default."""
-
-
-def _valid_keys(tree: Tree, data: Mapping[str, Any], cls: type, base: Path) -> Mapping[str, Any]:
-    """Return the keys of `data`, and their values, with which a `cls` can be made."""
-    needed = _NEEDED[cls]
-    return {key: value for key, value in data.items() if structure(tree, (), {**needed, key: value}, cls, base)[0]}
-
-
 def _names(tree: Tree, family: str) -> tuple[str, ...]:
     """Return the names in the section `family`, whether their entries are valid or not."""
     section = tree.data.get(family) if isinstance(tree.data, Mapping) else None
@@ -147,39 +124,32 @@ def _plugin_entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, binding
         yield "players", "", ("player",), player
 
 
-def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield invalid names and conflicts between the keys of one job."""
+def _name_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the names of networks, notifiers and jobs that cannot be the names of files."""
     for family in ("networks", "notifiers", "jobs"):
         section = data.get(family)
-        for name, entry in section.items() if isinstance(section, Mapping) else ():
-            if not _is_name(name):  # names become the names of files
+        for name in section if isinstance(section, Mapping) else ():
+            if not _is_name(name):
                 right = "use up to 60 small letters, digits and -, such as nightly-puzzles"
                 yield tree.problem((family, name), f"{name!r} cannot be a name", right, at_key=True)
-            if family == "jobs" and isinstance(entry, Mapping):
-                yield from _schedule_problems(tree, (family, name), entry)
 
 
-_SCHEDULE_KEYS = ("schedule", "chance", "started-by", "catch-up", "depends-on")
-
-
-def _schedule_problems(tree: Tree, path: binding.YamlPath, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    part = {"kind": ""} | {key: value for key, value in entry.items() if key in _SCHEDULE_KEYS}
-    job, _ = structure(tree, path, part, Job, Path())
-    if job is None:
-        return  # reported already
-    if job.schedule is None and (job.chance is not None or "started-by" in entry):
-        key = "chance" if job.chance is not None else "started-by"
-        yield tree.problem((*path, key), f"{key!r} needs a schedule", "add schedule: …", at_key=True)
-    if job.started_by is StartedBy.CRON and isinstance(job.schedule, Every):
-        right = "write a cron expression such as */15 * * * *, or started-by: daemon"
-        yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
-    if job.started_by is StartedBy.CRON and job.catch_up.max_age:
-        yield tree.problem(
-            (*path, "catch-up"), "cron does not catch up missed slots", "write started-by: daemon", at_key=True
-        )
-    if job.depends_on and job.schedule is not None:
-        right = "leave one of them out"
-        yield tree.problem((*path, "depends-on"), "a job has either a schedule or `depends-on`", right, at_key=True)
+def _schedule_problems(tree: Tree, data: Mapping[str, Any], jobs: Mapping[str, Job]) -> Iterator[Problem]:
+    """Yield conflicts between the schedule of a job and its other keys."""
+    for name, job in jobs.items():
+        path, entry = ("jobs", name), data["jobs"][name]
+        if entry.get("schedule") is None and (job.chance is not None or "started-by" in entry):
+            key = "chance" if job.chance is not None else "started-by"
+            yield tree.problem((*path, key), f"{key!r} needs a schedule", "add schedule: …", at_key=True)
+        if job.started_by is StartedBy.CRON and isinstance(job.schedule, Every):
+            right = "write a cron expression such as */15 * * * *, or started-by: daemon"
+            yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
+        if job.started_by is StartedBy.CRON and job.catch_up.max_age:
+            right = "write started-by: daemon"
+            yield tree.problem((*path, "catch-up"), "cron does not catch up missed slots", right, at_key=True)
+        if job.depends_on and job.schedule is not None:
+            right = "leave one of them out"
+            yield tree.problem((*path, "depends-on"), "a job has either a schedule or `depends-on`", right, at_key=True)
 
 
 def _timeout(written: Mapping[str, Any], job: Job) -> timedelta:
@@ -271,8 +241,11 @@ def _good_keys(section: str, path: Path) -> Mapping[str, object]:
     except ConfigError:
         return {}
     data = tree.data if isinstance(tree.data, dict) else {}
-    data = {key: value for key, value in data.items() if key not in _NEED_OPTIONS}
-    return _valid_keys(tree, data, Config, path.parent)
+    return {
+        key: value
+        for key, value in data.items()
+        if key not in _NEED_OPTIONS and structure(tree, (), {"state-dir": ".", key: value}, Config, path.parent)[0]
+    }
 
 
 def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dict[binding.YamlPath, str]:
@@ -287,9 +260,10 @@ def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dic
     """
     tree, path = _PathTree(name), ("jobs", name)
     data = {"jobs": {name: entry}}
-    structure(tree, path, entry, Job, base)
+    job, _ = structure_usable(tree, path, entry, Job, base)
     _plugin_options(tree, data, base)
-    list(_job_problems(tree, data))
+    list(_name_problems(tree, data))
+    list(_schedule_problems(tree, data, {name: job} if job else {}))
     return {where[len(path) :]: text for where, text in tree.found.items()}
 
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config import units
-from pi_appliance.config.binding import is_in_yaml, yaml_key
+from pi_appliance.config.binding import is_in_yaml, is_required, yaml_key
 from pi_appliance.config.options import Config, Job, PluginConfig
 from pi_appliance.config.units import Days, Limits, Money, Names, Percent, Size
 from pi_appliance.scheduling.chance import Chance
@@ -165,7 +165,7 @@ def _object(cls: type) -> dict[str, Any]:
             }
             for each in _keys(cls)
         },
-        "required": [yaml_key(each) for each in _keys(cls) if _is_required(each)],
+        "required": [yaml_key(each) for each in _keys(cls) if is_required(each)],
     }
 
 
@@ -195,10 +195,6 @@ def _keys(cls: type) -> list[Field[Any]]:
     return [each for each in fields(cls) if is_in_yaml(each)]
 
 
-def _is_required(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
-
-
 def _description(hint: Any) -> str:
     return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
 
@@ -210,7 +206,7 @@ def _json_default(field: Field[Any]) -> dict[str, Any]:
 
 
 def _default(field: Field[Any]) -> str | None:
-    if _is_required(field):
+    if is_required(field):
         return None
     match field.default:
         case None | "" | Days():
