@@ -170,7 +170,7 @@ def _import_program() -> None:
         importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     importlib.import_module("apprise")  # the slowest library
     loader = importlib.import_module("pi_appliance.config.loader")
-    loader.load_config(ROOT / "config" / "appliance.yaml")  # cattrs writes a function for each class of it
+    loader.load_config(ROOT / "config" / "appliance.yaml")  # imports the plug-ins that it names
 
 
 def _serve(control: socket.socket) -> list[str] | None:

@@ -462,7 +462,7 @@ def _file(name: str) -> Path:
     try:
         return _BASE.get() / Path(name).expanduser()
     except RuntimeError:
-        raise ValueError(f"{name!r} has no user; write the whole path") from None
+        raise ValueError(f"no user owns {name!r}; write the whole path") from None
 
 
 def _zone(name: str) -> ZoneInfo:

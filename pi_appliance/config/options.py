@@ -136,7 +136,9 @@ class Job:
     ] = None
     conditions: Annotated[Conditions | None, "conditions for using a slot"] = None
     suspend_when: Annotated[SuspendWhen | None, "when an active run is suspended"] = None
-    nice: Annotated[int, "0 to 19: the higher, the more other processes come first", Limits(0, 19)] = 0
+    nice: Annotated[
+        int, "0 to 19: the higher, the more other processes come first", Limits(0, 19, wrong="is not a valid niceness")
+    ] = 0
     memory: Annotated[Size | None, "the memory limit, such as 300MB"] = None
     cpu: Annotated[Percent | None, "the limit in percent of one processor, such as 50%"] = None
     notify: Annotated[Notify, "notifiers for this job; each key that is left out is that of the file"] = field(
@@ -235,7 +237,7 @@ class QuietHours:
     def check(self) -> Issues:
         """Return the problems of the values."""
         if self.from_ == self.to:
-            return [(("to",), "it would end as it begins", 'write a later time, such as "07:00"')]
+            return [(("to",), "it is the same time as `from`", 'write a later time, such as "07:00"')]
         return []
 
 
@@ -251,7 +253,7 @@ class VolumePolicy:
 
     def check(self) -> Issues:
         """Return the problems of the values."""
-        if self.start is not None and 0 <= self.maximum < self.start <= 100:
+        if self.start is not None and self.start > self.maximum:
             wrong = f"{self.start} is more than `maximum`, {self.maximum}"
             return [(("start",), wrong, f"write {self.maximum} or less")]
         return []

@@ -61,11 +61,15 @@ class ButtonTrigger:
     pin: Annotated[
         int | None,
         "the GPIO number of the pin, such as 17, not its place on the board",
-        Limits(0, 27, "is not a GPIO pin"),
+        Limits(0, 27, wrong="is not a GPIO pin"),
     ] = None
     hold: Annotated[timedelta, "how long it must be held; 0s: the job starts when it is pressed"] = timedelta(0)
     pull_up: Annotated[bool, "the button connects the pin to ground; false: to 3.3 V"] = True
-    debounce_ms: Annotated[int, "milliseconds for which the contact must be still", Limits(0, 1000)] = 50
+    debounce_ms: Annotated[
+        int,
+        "milliseconds for which the contact must be still",
+        Limits(0, 1000, wrong="is not a valid number of milliseconds"),
+    ] = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Parsing and formatting of durations, sizes, percentages and dollar amounts."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -67,15 +67,13 @@ class Limits:
 
     minimum: int
     maximum: int | None = None
-    wrong: str = ""
+    wrong: str = field(kw_only=True)
 
     def find_problem(self, value: int) -> tuple[str, str] | None:
         """Return the problem of `value` and its correction; None if it is allowed."""
         if self.minimum <= value and (self.maximum is None or value <= self.maximum):
             return None
-        if not self.wrong:
-            return f"{value} is not from {self.minimum} to {self.maximum}", ""
-        allowed = f"{self.minimum} or more" if self.maximum is None else f"{self.minimum} to {self.maximum:,}"
+        allowed = f"{self.minimum} or more" if self.maximum is None else f"{self.minimum} to {self.maximum}"
         return f"{value} {self.wrong}", f"write {allowed}"
 
     @property
@@ -84,7 +82,7 @@ class Limits:
         return {"minimum": self.minimum} | ({} if self.maximum is None else {"maximum": self.maximum})
 
 
-VOLUME = Limits(0, 100, "is not a valid volume")
+VOLUME = Limits(0, 100, wrong="is not a valid volume")
 
 _SIZE_UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _BY_SMALL = {unit.lower(): size for unit, size in _SIZE_UNITS.items()} | {"k": 10**3, "m": 10**6, "g": 10**9, "b": 1}

@@ -142,7 +142,7 @@ class Options:
     generate: Annotated[
         int,
         "number of new boards, like the first one named; the seed is the date",
-        Limits(0, _MAX_GENERATED, "is not a valid number of boards"),
+        Limits(0, _MAX_GENERATED, wrong="is not a valid number of boards"),
     ] = 0
     keep_reports: Annotated[
         int, "number of dated report folders to keep", Limits(1, wrong="is not a valid number of reports")

@@ -171,7 +171,7 @@ def test_a_value_of_a_wrong_type_hides_no_wrong_value_beside_it(tmp_path, capsys
         "5:76: 'maximum' is missing",
         "5:76: 'to' is missing",
         '5:83: 5 is not a time of day such as "22:00"',
-        "9:11: 20 is not from 0 to 19",
+        "9:11: 20 is not a valid niceness",
         "10:14: write a duration such as 90s, 15m, 1h30m or 2d",
         "11:5: 'chance' needs a schedule",
         "12:26: -1 is not a number of retries",
@@ -187,6 +187,81 @@ def test_a_value_of_a_wrong_type_hides_no_wrong_value_beside_it(tmp_path, capsys
         "17:23: no job is called 'fuor'",
         "17:52: no notifier is called 'x'",
     ]
+
+
+def test_a_wrong_or_missing_key_hides_no_wrong_value_beside_it(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(
+        "web: {port: 70000}\n"
+        "mqtt: {port: 0}\n"
+        "backup: {keep: 0}\n"
+        'volume: {quiet: [{from: 5, to: "00:00", maximum: 101}]}\n'
+        "networks:\n"
+        "  sky: {kind: bluesky, with: {handle: 5, languages: [1-2]}}\n"
+        "  fed: {kind: mastodon, with: {language: 12}}\n"
+        "jobs:\n"
+        "  one: {schedule: 61 * * * *, nice: 99, chance: 1/2, timeout: 0s, depends-on: [fuor]}\n"
+        "  two: {kind: command, with: {success-exit-codes: [300]}}\n"
+        "  three: {kind: music, with: {action: alrm, volume: 101}}\n"
+        "  four: {kind: music, with: {action: alarm, fade: long, volume: 101}}\n",
+        "utf-8",
+    )
+    _, _, err = checked(path, capsys)
+    assert [line.partition("appliance.yaml:")[2].partition(";")[0] for line in err.splitlines()] == [
+        "1:1: 'state-dir' is missing",
+        "1:13: 70000 is not a valid port",
+        "2:7: 'host' is missing",
+        "2:14: 0 is not a valid port",
+        "3:9: 'folder' is missing",
+        "3:16: 0 keeps nothing",
+        '4:25: 5 is not a time of day such as "22:00"',
+        "4:50: 101 is not a valid volume",
+        "6:39: 5 is not a text",
+        "6:54: '1-2' is not a language",
+        "7:31: 'server' is missing",
+        "7:42: 12 is not a text",
+        "9:8: 'kind' is missing",
+        "9:19: invalid minute in '61 * * * *': 0-59",
+        "9:37: 99 is not a valid niceness",
+        "9:63: a run needs some time",
+        "9:80: no job is called 'fuor'",
+        "10:30: 'run' is missing",
+        "10:52: 300 is not an exit status",
+        "11:39: 'alrm' is not known here",
+        "11:53: 101 is not a valid volume",
+        "12:29: the alarm has nothing to play",
+        "12:51: write a duration such as 90s, 15m, 1h30m or 2d",
+        "12:65: 101 is not a valid volume",
+    ]
+
+
+def test_each_wrong_value_is_reported_once(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(
+        "state-dir: state\n"
+        "volume: {start: 300, maximum: 200}\n"
+        "jobs:\n"
+        "  wake: {kind: music, with: {action: alarm, play: [a.ogg], volume: 200, start-volume: 300}}\n"
+        "  soft: {kind: music, with: {action: alarm, play: [a.ogg], volume: -1}}\n"
+        "  door: {kind: command, with: {run: [ls]}, triggers: {button: {pin: 3, debounce-ms: 5000}}}\n",
+        "utf-8",
+    )
+    _, _, err = checked(path, capsys)
+    assert [line.partition("appliance.yaml:")[2] for line in err.splitlines()] == [
+        "2:17: 300 is not a valid volume; write 0 to 100",
+        "2:31: 200 is not a valid volume; write 0 to 100",
+        "4:68: 200 is not a valid volume; write 0 to 100",
+        "4:87: 300 is not a valid volume; write 0 to 100",
+        "5:68: -1 is not a valid volume; write 0 to 100",
+        "6:85: 5000 is not a valid number of milliseconds; write 0 to 1000",
+    ]
+
+
+def test_a_folder_of_an_unknown_user_is_reported(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text("state-dir: ~no-such-user/state\n", "utf-8")
+    status, _, err = checked(path, capsys)
+    assert (status, "appliance.yaml:1:12: no user owns '~no-such-user/state'; write the whole path" in err) == (2, True)
 
 
 def test_a_number_in_quotes_is_no_number(tmp_path, capsys):

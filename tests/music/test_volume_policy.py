@@ -135,7 +135,7 @@ def test_every_form_of_a_policy_is_parsed(tmp_path: Path) -> None:
         ),
         (
             'volume: {quiet: [{from: "07:00", to: "07:00", maximum: 5}]}',
-            '2:38: it would end as it begins; write a later time, such as "07:00"',
+            '2:38: it is the same time as `from`; write a later time, such as "07:00"',
         ),
         (
             'volume: {quiet: [{from: "07:00", maximum: 5}]}',

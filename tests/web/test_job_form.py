@@ -99,7 +99,7 @@ def test_a_wrong_value_is_shown_at_its_field_and_nothing_is_lost(appliance: Serv
     answer = send(appliance, "/jobs/daily/edit", sent, **{"with.lines": "", "nice": "99", "with.network": "zzz"})
     assert re.search(r'id="error-with.lines">it is needed', answer.text)
     answer = send(appliance, "/jobs/daily/edit", sent, nice="99")
-    assert re.search(r'id="error-nice">99 is not from 0 to 19', answer.text)
+    assert re.search(r'id="error-nice">99 is not a valid niceness; write 0 to 19', answer.text)
     assert "<details ><summary>Other events" in answer.text, "nothing in it was filled in"
     answer = send(appliance, "/jobs/daily/edit", sent, **{"retry.delay": "soon"})
     assert re.search(r'id="error-retry.delay">write a duration', answer.text)

@@ -135,7 +135,7 @@ class Options:
 
     def _invalid_values(self) -> Issues:
         problems: Issues = []
-        if self.action is Action.ALARM and 0 <= self.final_volume < self.start_volume:
+        if self.action is Action.ALARM and self.final_volume < self.start_volume:
             problems.append(
                 (("start-volume",), f"{self.start_volume} is louder than volume: {self.final_volume}", "write less")
             )
