@@ -92,9 +92,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A board of cells into which one writes symbols, for solving it on a page.
+    """A board on a page into whose cells a person writes symbols.
 
-    The texts are in reading order.
+    The texts have one symbol per cell, in reading order.
     """
 
     width: int  # cells
@@ -144,7 +144,7 @@ class Answer(Generic[Solution]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
-    """What a search takes from the machine at most, foretold before it starts."""
+    """The resources that a search needs at most, predicted before it starts."""
 
     memory: int = 0  # bytes at the peak, of all processes together, besides the program itself
     is_open: bool = False  # it may grow further: the search then asks for each part, and is refused if there is none
@@ -156,7 +156,7 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedBoard(Generic[Board]):
-    """A generated board, and details known from its generation."""
+    """A generated board, with details that its generation has found."""
 
     board: Board
     details: Mapping[str, int | float | str] = field(default_factory=dict)
@@ -206,13 +206,13 @@ class Puzzle(Protocol):
     def solve(self, board: object, mode: SolveMode, runtime: SearchRuntime) -> Answer[object]:
         """Solve the board. Raises Interrupted, Refused.
 
-        Whether it has a solution is known on return.
+        When this returns, it is known whether the board has a solution.
         """
 
     def foretell(self, board: object, mode: SolveMode, runtime: SearchRuntime) -> Footprint:
-        """Foretell what `solve` and `generate` take, or `precompute` if `board` is None.
+        """Predict the resources of `solve` and `generate`, or of `precompute` if `board` is None.
 
-        A search requires its memory by the same numbers. Raises Interrupted.
+        A search requests its memory by the same numbers. Raises Interrupted.
         """
 
     def check(self, board: object, solution: object) -> Validation:
@@ -222,16 +222,16 @@ class Puzzle(Protocol):
         """Return the size, and rules that differ from the default, in words."""
 
     def render(self, board: object) -> str:
-        """Draw the board as `parse` reads it, without empty rows."""
+        """Draw the board as text that `parse` can read, without empty rows."""
 
     def render_solution(self, board: object, solution: object) -> str:
-        """Draw a solution for a listing."""
+        """Draw a solution as text for a listing."""
 
     def render_svg(self, board: object) -> str:
         """Draw the board as one self-contained SVG picture."""
 
     def notate(self, board: object, solution: object) -> str:
-        """Return a solution in one row, in the usual notation."""
+        """Return a solution in one row, in the usual notation of the puzzle."""
 
     def steps(self, board: object, solution: object) -> Iterator[Step]:
         """Yield the pictures of a solution from the start."""
@@ -240,7 +240,7 @@ class Puzzle(Protocol):
         """Parse a solution in notation. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[object, Sequence[object]]]:
-        """Return each board of a listing with its solutions. Raises ConfigError, Refused."""
+        """Return the boards in a listing, each with its solutions. Raises ConfigError, Refused."""
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -254,9 +254,11 @@ def kernel_mode(kernel: ModuleType) -> str:
 
 
 def load_board(board: Board | str, kind: type[Board], file: str = "board") -> Board:
-    """Return the board itself, or that of a drawing or of a name in `BOARDS`. Raises ConfigError.
+    """Return `board` itself, or the board of which it is the drawing or the name.
 
-    The package of `kind` has `parse` and `BOARDS`. Raises TypeError for anything else.
+    Raises ConfigError.
+
+    The package of `kind` has `parse` and `BOARDS`. Raises TypeError for any other `board`.
     """
     if isinstance(board, kind):
         return board
@@ -275,12 +277,12 @@ def load_boards(boards: Iterable[Board | str], kind: type[Board]) -> list[Board]
 
 
 def solutions_of(mode: SolveMode, solutions: Iterator[Solution]) -> Iterator[Solution]:
-    """Return the solutions that a mode lists: the first one, none of a count, else all."""
+    """Return the solutions that a mode lists: the first one, none for a count, else all."""
     return islice(solutions, {SolveMode.FIRST: 1, SolveMode.COUNT: 0}.get(mode))
 
 
 def check_mode(puzzle: str, supported: Sequence[SolveMode], mode: SolveMode) -> SolveMode:
-    """Return the mode, also of its text, such as "count". Raises UnknownName."""
+    """Return the mode, which may be given as text such as "count". Raises UnknownName."""
     if mode not in supported:
         raise UnknownName(f"mode of {puzzle}", str(mode), supported)
     return SolveMode(mode)
@@ -289,7 +291,10 @@ def check_mode(puzzle: str, supported: Sequence[SolveMode], mode: SolveMode) -> 
 def check_rules(
     puzzle: str, known: Mapping[str, Rule], rules: Rules, *, empty_is_default: bool = True
 ) -> dict[str, str]:
-    """Return the rules, an empty one with its default if `empty_is_default`. Raises UnknownName."""
+    """Return the given rules; with `empty_is_default`, an empty value becomes the default.
+
+    Raises UnknownName for an unknown rule or value.
+    """
     values = {name: str(value) for name, value in rules.items()}
     for name, value in values.items():
         if name not in known:

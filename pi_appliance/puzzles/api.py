@@ -20,7 +20,7 @@ _CACHE: dict[Path, tuple[int, DailyPuzzle | None]] = {}
 
 
 class PuzzleGridJson(TypedDict):
-    """A board of cells into which one writes."""
+    """A board on a page into whose cells a person writes symbols."""
 
     width: int
     height: int
@@ -50,7 +50,7 @@ class DailyPuzzleJson(TypedDict):
 
 
 class PuzzleHintJson(TypedDict):
-    """How far a person has come, and the next hint."""
+    """How much of the board a person has solved, and the next hint."""
 
     id: Annotated[str, "the board that the answer is about, as in DailyPuzzle"]
     text: str
@@ -67,19 +67,19 @@ async def show_today(services: Services, values: Values) -> DailyPuzzleJson:
 
 
 async def give_hint(services: Services, values: Values) -> PuzzleHintJson:
-    """Return the next hint."""
+    """Return the next hint for the symbols that a person has filled in."""
     found = await find_daily(services.appliance, values["puzzle"])
     return progress_json(found, daily.give_hint(found, values["filled"], values["seen"]))
 
 
 async def check(services: Services, values: Values) -> PuzzleHintJson:
-    """Return how far the person has come."""
+    """Return how much of the board a person has solved."""
     found = await find_daily(services.appliance, values["puzzle"])
     return progress_json(found, check_board(found, values["filled"]))
 
 
 def check_board(found: DailyPuzzle, filled: str) -> Progress:
-    """Return how far a person has come, in words. Raises Refused."""
+    """Return how much of the board a person has solved, in words. Raises Refused."""
     if found.grid is None:
         raise Refused(f"{found.title} is not solved on the page; it has hints")
     return daily.check_progress(found.grid, filled)
@@ -106,7 +106,7 @@ def _grid_json(grid: Grid) -> PuzzleGridJson:
 
 
 def progress_json(found: DailyPuzzle, progress: Progress) -> PuzzleHintJson:
-    """Return an answer for JSON."""
+    """Convert `progress` for JSON."""
     return {
         "id": found.id,
         "text": progress.text,

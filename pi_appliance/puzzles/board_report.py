@@ -29,7 +29,7 @@ RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the sea
 
 @dataclass(slots=True, kw_only=True)
 class BoardReport:
-    """A board of `puzzle` and its result."""
+    """A board of `puzzle`, and the result of its search."""
 
     puzzle: Puzzle
     name: str
@@ -47,12 +47,12 @@ class BoardReport:
 
     @property
     def solved(self) -> bool:
-        """Whether it has a solution."""
+        """Whether the board has a solution."""
         return self.answer is not None and self.answer.proof is None
 
     @property
     def proven(self) -> bool:
-        """Whether it is proven to have none."""
+        """Whether the board is proven to have no solution."""
         return self.answer is not None and self.answer.proof is not None
 
     def search(self, limit: int, runtime: SearchRuntime, write: Callable[[str], object]) -> None:
@@ -85,7 +85,7 @@ class BoardReport:
     def list_solutions(
         self, limit: int, write: Callable[[str], object], sign: Callable[[], object] = lambda: None
     ) -> None:
-        """Write and count up to `limit` solutions; call `sign` now and then."""
+        """Write and count up to `limit` solutions. Call `sign` from time to time."""
         render_solution, board = self.puzzle.render_solution, self.board  # of 50,000 solutions, each look-up counts
         for solution in islice(self.answer.solutions if self.answer else (), limit):
             drawing = render_solution(board, solution)

@@ -34,7 +34,10 @@ def size_limit(puzzle: Puzzle) -> int:
 
 
 def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> object:
-    """Return a known board (a path without suffix) or a file. Raises UnknownName, ConfigError."""
+    """Return a known board (a path without suffix), or the board of a file.
+
+    Raises UnknownName, ConfigError.
+    """
     if not where.suffix and where.name in puzzle.BOARDS:
         return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
     if not where.suffix and not where.is_file():
@@ -64,7 +67,7 @@ def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> object:
 
 
 def _looks_like_name(words: str) -> bool:
-    """Return whether invalid text looks like a name or a file, not like a drawing."""
+    """Return whether text that is not a board looks like a name or a file, not like a drawing."""
     if len(words) > _MAX_NAME_LENGTH or any(mark.isspace() for mark in words):
         return False
     return not words or _NAME.fullmatch(words) is not None or ("/" in words and Path(words).parent.is_dir())
@@ -78,7 +81,7 @@ def is_file(where: Path) -> bool:
 
 
 def is_large(where: Path) -> bool:
-    """Return whether parsing is too slow for commands that only check the configuration."""
+    """Return whether `where` is too large for commands that only check the configuration."""
     return is_file(where) and where.stat().st_size > _LARGE_FILE
 
 
@@ -105,7 +108,7 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
 
 
 def read_limited(file: IO[bytes], most: int) -> bytes:
-    """Read at most `most` bytes and one more, without allocating the limit."""
+    """Read at most one byte more than `most`, without reserving memory for the limit."""
     content, remaining = bytearray(), most + 1
     while remaining and (piece := file.read(min(remaining, _READ_SIZE))):
         content += piece

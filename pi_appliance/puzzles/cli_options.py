@@ -57,7 +57,7 @@ def read_stdin(most: int = boards.MAX_BYTES) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PuzzleRequest:
-    """The puzzle, the board and the rules of a command line."""
+    """The puzzle, the board and the rules that a command line names."""
 
     name: str
     board: str | None
@@ -87,7 +87,7 @@ class PuzzleRequest:
 
 @dataclass(frozen=True, slots=True)
 class ComputeOptions:
-    """The limits of a command line."""
+    """The limits on a search that a command line sets."""
 
     cores: int | None
     length: timedelta | None

@@ -25,7 +25,10 @@ SOLVED = "Solved. Well done!"
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A step of the solution in words, and the symbol that it writes, if any."""
+    """A step of the solution in words.
+
+    If it writes a symbol, `cell` and `symbol` say where and which.
+    """
 
     text: str
     cell: int | None = None
@@ -51,15 +54,15 @@ class DailyPuzzle:
 
     @property
     def id(self) -> str:
-        """Tells this board from that of another run."""
+        """A text that differs for the boards of different runs."""
         return f"{self.job}/{self.day.isoformat()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a person has come, and the answer to a question.
+    """How much of a board a person has solved, and the answer to a question.
 
-    `seen` counts the hints that were shown, so that the next question gets the next one.
+    `seen` counts the hints that were shown, so that the next question gets the next hint.
     """
 
     wrong: Sequence[int]  # cells whose symbol is not that of the solution
@@ -75,7 +78,7 @@ class Progress:
 
 
 def choose_board(reports: "Sequence[BoardReport]", day: date) -> "BoardReport | None":
-    """Return the first solved board that was generated, else one that changes each day."""
+    """Return the first solved board that was generated, or else one that changes each day."""
     solved = [report for report in reports if report.solved]
     generated = [report for report in solved if report.generator_details]
     listed = [report for report in solved if report.solutions] or solved
@@ -186,7 +189,7 @@ def _is_filled(hint: Hint, filled: str) -> bool:
 
 
 def _first_open_step(hints: Sequence[Hint], filled: str) -> int:
-    """Return the step after the last symbol that stands before the first missing one."""
+    """Return the number of the first step after all steps that are filled in without a gap."""
     written = ((number, hint) for number, hint in enumerate(hints) if hint.cell is not None)
     filled_ones = takewhile(lambda each: _is_filled(each[1], filled), written)
     return max((number + 1 for number, _ in filled_ones), default=0)

@@ -1,4 +1,4 @@
-"""Answer puzzles that should have one solution; rate the steps of a person to it."""
+"""Answer puzzles that should have one solution, and rate the steps of a person who solves them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ VERDICTS = ("none", "unique", "several")
 
 @dataclass(frozen=True, slots=True)
 class NamedStep:
-    """A step as a person goes: its technique, and its reason in words."""
+    """A step as a person solves a puzzle: its technique, and its reason in words."""
 
     technique: str
     text: str
 
 
 class SearchLimitReached(Exception):
-    """A search took more steps than it may."""
+    """A search took more steps than its limit."""
 
 
 Solution = TypeVar("Solution")
@@ -63,7 +63,10 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def describe_deduction(step: NamedStep) -> str:
-    """Return the technique and the text of a step; the text of a guess names it already."""
+    """Return the technique and the text of a step.
+
+    The text of a guess names its technique itself.
+    """
     return step.text if step.technique == "guess" else f"{step.technique}: {step.text}"
 
 
@@ -86,7 +89,10 @@ def find_first_two(solutions: Iterator[Solution]) -> list[Solution]:
 
 
 def count_limit(mode: SolveMode, count_to: int | None, unasked: int) -> int | None:
-    """Return how many solutions to count: `count_to` if that was asked for, else fewer."""
+    """Return how many solutions to count.
+
+    `count_to` if a count was requested, else at most `unasked`.
+    """
     return count_to if mode is SolveMode.COUNT else min(unasked, count_to or unasked)
 
 

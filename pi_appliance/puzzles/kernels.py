@@ -24,7 +24,7 @@ def kernel_sources(puzzles: Path = PUZZLES) -> Iterator[Path]:
 
 
 def source_hash(puzzle: Path) -> str:
-    """Return a hash of all kernels of a puzzle and their types: kernels may import each other."""
+    """Return a hash of all kernels of a puzzle and their types: kernels import each other."""
     digest = hashlib.sha256(_HOW)
     for types in sorted(puzzle.glob(f"*{_TYPES}")):
         for path in (types, types.with_suffix(".py")):
@@ -45,7 +45,10 @@ def compiled_file(source: Path) -> Path | None:
 
 
 def kernel_states(puzzles: Path = PUZZLES) -> Iterator[tuple[str, str]]:
-    """Yield each kernel and "compiled", "plain", or "stale" if it changed since the build."""
+    """Yield each kernel with its state.
+
+    "compiled", "plain", or "stale" if it was changed after that.
+    """
     for source in kernel_sources(puzzles):
         name = f"{source.parent.name}/{source.stem}"
         files = {file.name for file in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}
@@ -68,7 +71,7 @@ def is_compiling(puzzles: Path = PUZZLES) -> bool:
 
 
 class KernelFinder:
-    """Imports kernels from their compiled files."""
+    """Imports kernels from compiled files, if there are any."""
 
     def find_spec(
         self,
@@ -90,7 +93,7 @@ class KernelFinder:
 
 
 def prefer_compiled() -> None:
-    """Run kernels imported from now on compiled, where possible."""
+    """Use compiled kernels, where they exist, for all imports from now on."""
     if not any(isinstance(each, KernelFinder) for each in sys.meta_path):
         sys.meta_path.insert(0, KernelFinder())
 

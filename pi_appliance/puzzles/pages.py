@@ -38,7 +38,7 @@ class PuzzlePages:
         ]
 
     async def show(self, request: Request) -> Response:
-        """Show the newest board, of all puzzles or of one."""
+        """Show the newest board of all puzzles, or of one."""
         try:
             found = await api.find_daily(self._services.appliance, request.path_params.get("puzzle", ""))
         except Refused as error:  # the address stays, and the next run gives it a board
@@ -82,6 +82,6 @@ class PuzzlePages:
 
 
 def _read_cells(grid: Grid, fields: dict[str, str]) -> str:
-    """Return the symbols of a form in reading order; all that is not a symbol is a dot."""
+    """Return the symbols of a form in reading order; a dot for each cell without a symbol."""
     symbols = [fields.get(f"cell-{number}", "").strip().upper() for number in range(len(grid.clues))]
     return "".join(symbol if symbol and symbol in grid.symbols and len(symbol) == 1 else "." for symbol in symbols)

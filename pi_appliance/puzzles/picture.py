@@ -1,7 +1,7 @@
 """Pictures of a result for posts: a still PNG, or an animated GIF of the solution.
 
-They are made of the SVG pictures that the page of the report shows, so every puzzle has them. They
-are drawn from the `result.json` of the run, and only for a post that wants them.
+The SVG pictures of the report page are converted, so every puzzle has them. The pictures are drawn
+from the `result.json` of the run, and only for a post that uses them.
 """
 
 import io
@@ -60,13 +60,13 @@ class SolvedBoard:
 
     @property
     def title(self) -> str:
-        """The puzzle and the board."""
+        """The titles of the puzzle and of the board."""
         name = self.name if len(self.name) <= _MAX_NAME_LENGTH else f"{self.name[:_MAX_NAME_LENGTH]}…"
         return f"{self.puzzle.TITLE}: {name}" if name else self.puzzle.TITLE
 
 
 def read_result(result: Path) -> SolvedBoard | None:
-    """Return the board with the longest solution, else the first answered one, else None."""
+    """Return the board with the longest solution, or else the first answered one, or None."""
     try:
         content = json.loads(result.read_text("utf-8"))
         boards = [each for each in content["boards"] if each["answered"]]
@@ -95,9 +95,9 @@ def _format_count(entry: Mapping[str, Any]) -> str:
 
 
 def draw_result(result: Path) -> Picture | None:
-    """Draw the longest solution of the report with the file `result`, else its first board.
+    """Draw the longest solution of the report with the file `result`, or else its first board.
 
-    The PNG has 1200 x 675 pixels. Returns None without both.
+    The PNG has 1200 x 675 pixels. Returns None if there is no answered board.
 
     Raises:
         Refused: Pillow is not installed.
@@ -116,7 +116,9 @@ def draw_result(result: Path) -> Picture | None:
 
 
 def animate_result(result: Path) -> Picture | None:
-    """Draw the longest solution as a GIF within the limits of frames and bytes; None if it cannot.
+    """Draw the longest solution as a GIF within the limits of frames and bytes.
+
+    None if that is impossible.
 
     Raises:
         Refused: Pillow is not installed.

@@ -82,7 +82,7 @@ class WeightedProgress:
     _estimate: Estimate = field(init=False)
 
     def start_part(self, name: str) -> None:
-        """Start the next part."""
+        """Start the next part of the progress."""
         self.number, self.name, self.part, self._estimate = self.number + 1, name, 0.0, Estimate(self.seconds)
         self.context.progress(self._whole_progress(None), name)
 
@@ -99,7 +99,7 @@ class WeightedProgress:
 
 
 def local_day(context: PuzzleContext) -> datetime:
-    """Return the scheduled time of the run, else its start, in the time zone of the owner."""
+    """Return the scheduled time of the run, or else its start, in the time zone of the owner."""
     return (read_slot(context.scheduled_for) or context.now).astimezone(context.local_time().tzinfo)
 
 
@@ -200,12 +200,12 @@ def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> Issues:
 
 
 class PuzzleBatch:
-    """The work of one run."""
+    """Answers all boards of one run."""
 
     def __init__(
         self, context: PuzzleContext, options: Options, puzzle: Puzzle, boards: Mapping[str, object], model: object
     ) -> None:
-        """Prepare to answer `boards`, and new ones like `model`."""
+        """Prepare to answer `boards`, and generated boards like `model`."""
         self.context, self.options, self.puzzle, self.boards, self.model = context, options, puzzle, boards, model
         self.seeds = daily_seeds(context, options.generate)
         self.progress = WeightedProgress(context, max(1, options.precompute + len(boards) + options.generate))
@@ -339,7 +339,7 @@ class PuzzleBatch:
             return ""
 
     def _save_next_name(self) -> None:
-        """Save the first board not reached, if it changed, so that no board starves the others."""
+        """Save the first board that was not reached, if it changed: the next run begins with it."""
         unreached, before = set(self._unreached_names()), self._load_next_name()
         default = before if any(report.partial_result for report in self.reports) else ""
         first = next((name for name in self._board_order() if name in unreached), default)
@@ -420,13 +420,16 @@ def run_options(_: Options) -> Sequence[str]:
 
 
 def run(options: Options, context: PuzzleContext) -> Result:
-    """Answer each board; DeadlineExceeded follows the report of an interruption. Raises Refused."""
+    """Answer each board, and write the report. Raises Refused.
+
+    If the run was interrupted, DeadlineExceeded is raised after the report.
+    """
     puzzle, boards, model = _load_boards(options)
     return PuzzleBatch(context, options, puzzle, boards, model).run()
 
 
 def _load_boards(options: Options) -> tuple[Puzzle, dict[str, object], object]:
-    """Return the puzzle, the boards by name, and the model of new ones."""
+    """Return the puzzle, the boards by name, and the board that generated ones are like."""
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)
     paths = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])

@@ -126,7 +126,7 @@ class Canvas:
 
 
 class _Shape:
-    """Draws one element with its style."""
+    """Draws one element in its style."""
 
     def __init__(self, pen: ImageDraw.ImageDraw, style: Mapping[str, str], x: float, y: float, scale: float) -> None:
         self._pen, self._x, self._y, self._scale = pen, x, y, scale
@@ -214,7 +214,7 @@ def picture_size(svg: str) -> tuple[float, float]:
 
 
 def fit_text(text: str) -> str:
-    """Return the text in the letters of the built-in font: without accents, arrows and emoji."""
+    """Return the text with letters of the built-in font only: without accents, arrows and emoji."""
     plain = unicodedata.normalize("NFKD", text.replace("…", _ELLIPSIS)).translate(_REPLACED)
     return "".join(letter for letter in plain if letter.isascii() or letter in "·°\0").replace(_ELLIPSIS, "…").strip()
 
@@ -250,7 +250,7 @@ def _pair(numbers: Sequence[float]) -> list[Point]:
 
 
 def _read_path(path: str) -> Iterator[list[Point]]:
-    """Yield the lines of a path; curves as short lines."""
+    """Yield the lines of a path. A curve becomes many short lines."""
     line: list[Point] = []
     before: Point | None = None  # the control point of the quadratic curve before
     for command, text in _PATH_PART.findall(path):
@@ -303,7 +303,10 @@ def _curve_points(corners: Sequence[Point]) -> Iterator[Point]:
 
 
 def _arc_points(start: Point, values: Sequence[float]) -> Iterator[Point]:
-    """Return the points of a part of a circle: `values` are those of the command A."""
+    """Return points of an arc of a circle.
+
+    `values` are the arguments of the command A in the path.
+    """
     radius, is_large, is_clockwise, end = values[0], bool(values[3]), bool(values[4]), (values[5], values[6])
     length = math.dist(start, end)
     radius = max(radius, length / 2)
@@ -317,7 +320,7 @@ def _arc_points(start: Point, values: Sequence[float]) -> Iterator[Point]:
 
 
 def _turn(centre: Point, radius: float, first: float, angle: float, many: int) -> Iterator[Point]:
-    """Yield points of a circle from the direction `first` on, the last one after `angle`."""
+    """Yield `many` points of an arc that begins in the direction `first` and spans `angle`."""
     for direction in (first + angle * number / many for number in range(1, many + 1)):
         yield centre[0] + radius * math.cos(direction), centre[1] + radius * math.sin(direction)
 

@@ -37,7 +37,7 @@ def parse_listing(
     read_solution: Callable[[Board, Rows, int], Solution] | None = None,
     is_blank: Callable[[str], bool] = lambda row: not row.strip(),
 ) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return each board of a listing with its solutions. Raises ConfigError.
+    """Return the boards in a listing, each with its solutions. Raises ConfigError.
 
     `board_of` parses a drawing, `line_of` the first row of a solution, `read_solution` all rows.
     """
@@ -76,7 +76,10 @@ def listing_parser(
 
 
 class Problems(list[Problem]):
-    """The problems of a text. Parsing continues after one, so that all of them are reported."""
+    """The problems in a text.
+
+    Parsing continues after a problem, so that all of them are reported.
+    """
 
     def __init__(self, file: str) -> None:
         super().__init__()
@@ -98,7 +101,7 @@ class Problems(list[Problem]):
 
 
 class Token(NamedTuple):
-    """A part of a text, and its place in the file."""
+    """A part of a text, and where it stands in the file."""
 
     text: str
     place: tuple[int, int]  # line and column, from 1
@@ -116,7 +119,7 @@ def parse_error(file: str, line: int, column: int, message: str, hint: str) -> C
 
 
 def take_drawing(rows: Rows, is_blank: Callable[[str], bool]) -> list[tuple[int, str]]:
-    """Consume the rows up to the next blank one."""
+    """Remove the rows up to the next blank one from `rows`, and return them."""
     return list(takewhile(lambda row: not is_blank(row[1]), rows))
 
 
@@ -131,12 +134,12 @@ def _first_row(rows: Rows, start: int, file: str) -> tuple[int, str]:
 
 
 def unended_solution(file: str, start: int) -> ConfigError:
-    """Return the error about a solution without an end, which begins in row `start`."""
+    """Return an error: the solution that begins in row `start` has no end."""
     return parse_error(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last row")
 
 
 def move_problems(read: Callable[[], Result], above: int) -> Result:
-    """Call `read`; move its problems down by `above` rows."""
+    """Call `read`. Add `above` to the line numbers of its problems."""
     try:
         return read()
     except ConfigError as error:
@@ -145,7 +148,7 @@ def move_problems(read: Callable[[], Result], above: int) -> Result:
 
 
 def format_details(facts: Mapping[str, int | float | str]) -> dict[str, str]:
-    """Return the details with labels and formatted values; the kernel mode comes last."""
+    """Return the details with labels and formatted values. The kernel mode is the last one."""
     in_order = sorted(facts.items(), key=lambda fact: fact[0] == "kernel")
     return {format_label(name): format_value(value) for name, value in in_order}
 

@@ -36,7 +36,7 @@ PLAYER_STYLE = """\
 
 
 class Player(NamedTuple):
-    """The HTML of an animated solution, and the styles that its pictures share in the page."""
+    """An animated solution in HTML, and the styles that its pictures share on the page."""
 
     markup: str
     styles: tuple[str, ...]
@@ -51,7 +51,7 @@ class _Picture(NamedTuple):
 
 
 def render_player(steps: Iterable[Step], name: str) -> Player:
-    """Return a CSS animation of the steps; `name` (alphanumeric) is unique in the page."""
+    """Return the steps as a CSS animation. `name` (alphanumeric) must be unique on the page."""
     steps = iter(steps)
     shown_steps = list(islice(steps, MAX_STEPS))
     pictures = [_player_frame(step.svg) for step in shown_steps]
@@ -160,7 +160,7 @@ details>summary{padding:.6rem 0;cursor:pointer}"""
 
 
 class Page:
-    """A page that grows by one board at a time, so that little work is left at the deadline."""
+    """A page that grows board by board, so that little work is left at the deadline."""
 
     def __init__(self, puzzle: Puzzle, job: str) -> None:
         self._puzzle, self._job = puzzle, job

@@ -56,7 +56,7 @@ class Board(MarkedGrid):
 
     @property
     def label_factor(self) -> int:
-        """The number of solutions that one placement counts for: 1 if equal ships are identical."""
+        """The number of solutions that one placement stands for: 1 if equal ships are identical."""
         return 1 if self.ships == "identical" else self.relabelings
 
 

@@ -1,6 +1,7 @@
 """Count the placements of a fleet, and for each square those that leave it empty (marginals).
 
-Broken-profile sweeps, forward and backward: see docs/puzzles/battleship.md and ADR 0050.
+The method sweeps over the squares forward and backward with a broken profile: see
+docs/puzzles/battleship.md and ADR 0050.
 """
 
 from array import array
@@ -94,7 +95,7 @@ class CountCheckpoint:
         self._layers.append(None if self._save(f"row-{self.rows_counted + 1}", {}, packed) else packed)
 
     def save_mapped_row(self, completions: Layer, water: list[int]) -> None:
-        """Save the completions before the row just mapped, and the water counts of its cells."""
+        """Save the completions before the last mapped row, and the water counts of its cells."""
         self.completions = completions
         self.water.append(water)
         self._save("back", {"water": self.water}, pack_layer(completions))
@@ -109,13 +110,16 @@ class CountCheckpoint:
         return Checkpoint(self.runtime, f"battleship/{part}", self.board)
 
     def _save(self, part: str, values: dict[str, object], packed: list[Buffer]) -> bool:
-        """Save a part if the count takes long; a full card does not stop it."""
+        """Save a part if the count takes long.
+
+        Errors, such as a full card, do not stop the count.
+        """
         is_long = self.runtime.monotonic() - self.start_time > CHECKPOINT_DELAY
         return is_long and not self._entry(part).save(values, packed)
 
 
 def pack_layer(layer: Layer) -> list[Buffer]:
-    """Return the keys of `layer`, the lengths of their ways in bytes, and the ways."""
+    """Return buffers: the keys of `layer`, the length of each key's ways in bytes, and the ways."""
     ways = [number.to_bytes(-(-number.bit_length() // 8), "little") for number in layer.values()]
     return [array("Q", layer), array("I", map(len, ways)), b"".join(ways)]
 
@@ -138,7 +142,10 @@ class ProfileCount:
         self.states = 0
 
     def count_total(self) -> int:
-        """Count the placements. Raises Interrupted, or Refused if memory is too small."""
+        """Return the number of placements.
+
+        Raises Interrupted, or Refused if memory is too small.
+        """
         rows = self._plan_rows(self.total_memory, "counting the placements")
         layer: Layer = {0: 1}
         number = 0
@@ -253,12 +260,12 @@ def plan_rows(board: Board, places: Sequence[Placement], size: PolynomialSize) -
 
 
 def is_transposed(board: Board) -> bool:
-    """Return whether a sweep uses the columns of `board` as rows, because they are shorter."""
+    """Return whether a sweep treats the columns of `board` as rows, because they are shorter."""
     return board.width > board.height
 
 
 def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize:
-    """Return a layout in which the ways to choose places for each length fit."""
+    """Return a layout that has room for the numbers of ways to choose places for each length."""
     numbers = Counter(place.length for place in places)
     ships = Counter(board.fleet)
     ways = prod(max(comb(numbers[length], placed) for placed in range(most + 1)) for length, most in ships.items())
@@ -266,7 +273,10 @@ def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize
 
 
 def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict[int, int], dict[int, int]]:
-    """Return, by length, the mask of coefficients with such a ship left, and its shift."""
+    """Return two numbers for each ship length: a mask and a shift.
+
+    The mask selects the coefficients of subsets that still have a ship of this length.
+    """
     available, shifts, stride = {}, {}, 1
     for length in sorted(set(fleet)):
         ships = fleet.count(length)
@@ -279,7 +289,11 @@ def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict
 
 
 def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> tuple[int, int, int]:
-    """Return the key bits that a ship needs clear, those it sets, and its cells in this row."""
+    """Return three masks of key bits for a ship.
+
+    They are the bits that must be clear, the bits that it sets, and the cells that it has in this
+    row.
+    """
     cells = length if across else 1
     columns = range(x, x + cells)
     clear = sum(15 << 4 * each for each in columns)
@@ -320,7 +334,10 @@ def _max_row_keys(board: Board, places: Sequence[Placement]) -> int:
 
 
 def _count_row_keys(board: Board, columns: Sequence[frozenset[int]]) -> int:
-    """Bound the keys after a row, given the possible values other than 0 (water) by column."""
+    """Return an upper bound for the number of keys after a row.
+
+    `columns` has the possible values of each column other than 0 (water).
+    """
     all_lengths = sorted({length for length in board.fleet if length > 1})
     lengths = sorted(
         {all_lengths[number * len(all_lengths) // MAX_LENGTH_LIMITS] for number in range(MAX_LENGTH_LIMITS)}

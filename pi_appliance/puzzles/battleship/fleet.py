@@ -50,7 +50,10 @@ class Ship(NamedTuple):
 
     @property
     def squares(self) -> tuple[Square, ...]:
-        """The squares it covers, from start to end; none unless it runs straight right or down."""
+        """The squares of the ship, from start to end.
+
+        None unless it is straight, to the right or down.
+        """
         (left, top), (right, bottom) = self
         if left != right and top != bottom:
             return ()
@@ -86,7 +89,7 @@ class MarkedGrid:
 
 
 def draw_rows(marks: Mapping[Square, str], width: int, height: int, other: str) -> tuple[str, ...]:
-    """Return the rows of a grid with these marks, and `other` on all other squares."""
+    """Return the rows of a grid with `marks`, and with `other` on all other squares."""
     return tuple("".join(marks.get(Square(x, y), other) for x in range(width)) for y in range(height))
 
 
@@ -180,7 +183,7 @@ def check_fleet(grid: MarkedGrid, line: Sequence[Ship], fleet: Sequence[int], to
 
 
 def format_fleet(fleet: Iterable[int]) -> str:
-    """Return a fleet as `parse_fleet` reads it."""
+    """Return a fleet as text that `parse_fleet` can read."""
     return ",".join(map(str, fleet))
 
 

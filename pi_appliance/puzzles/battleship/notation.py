@@ -36,7 +36,7 @@ _MarkRow = tuple[int, list[tuple[int, str]]]
 
 
 class _ParseState(Problems):
-    """The headers of a drawing and the problems."""
+    """What a parser has read so far: the headers of a drawing, and the problems."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
@@ -81,13 +81,13 @@ def parse(text: str, file: str = "board") -> Board:
 
 
 def _begins_with_square(row: str) -> bool:
-    """Return whether `row` begins with a square and a word, so that it is meant as shots."""
+    """Return whether `row` begins with a square and a word, which means that it lists shots."""
     words = row.split()
     return len(words) > 1 and parse_ship(words[0].rstrip(",;:")) is not None and words[1].strip(",;:").isalpha()
 
 
 def _parse_header(state: _ParseState, row: Row) -> bool:
-    """Store `row` if it is a header, which has a name, a colon and a value."""
+    """Store `row` if it is a header: a name, a colon and a value. Return whether it is one."""
     match = _HEADER.fullmatch(row[1])
     if not match or _SHOT.fullmatch(match[1]):
         return False
@@ -150,7 +150,10 @@ def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
 
 
 def _check_shape(state: _ParseState, rows: Sequence[_MarkRow]) -> list[str]:
-    """Return the marks of `rows`; add a problem for each row of another length."""
+    """Return the marks of `rows`.
+
+    Add a problem for each row that is longer or shorter than the others.
+    """
     if not any(row for _, row in rows):
         hint = f"draw rows of squares: {_SQUARE_HELP}; or list shots, such as B5 hit"
         state.add(1, 1, "there is no board here", hint)
@@ -217,7 +220,10 @@ def _parse_shots(state: _ParseState, body: Sequence[Row]) -> tuple[Sequence[str]
 
 
 def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
-    """Yield each mark in `row` with its targets, which precede or follow it, and their columns."""
+    """Yield each mark in `row` with the squares that it is for, and their columns in the row.
+
+    The mark stands before or after its squares.
+    """
     targets: list[tuple[Ship, int]] = []
     leading_mark, mark_column = "", 0
     has_unknown_word = False  # it may be a misspelt square, so a mark without squares is not reported as well
@@ -245,7 +251,7 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
 
 
 def _join_sunk_squares(mark: str, targets: list[tuple[Ship, int]]) -> list[tuple[Ship, int]]:
-    """Return `targets`; squares in one line that were sunk together become one ship."""
+    """Return `targets`, in which sunk squares that are in one line have become one ship."""
     squares = tuple(sorted({square for ship, _ in targets for square in ship.squares}))
     if mark == SUNK and len(squares) > 1 and all(ship.start == ship.end for ship, _ in targets):
         whole = Ship(squares[0], squares[-1])
@@ -380,7 +386,7 @@ def ship_percent(marginals: Marginals, square: Square) -> float:
 
 
 def probability_tables(board: Board, marginals: Marginals) -> list[Table]:
-    """Return the ship probabilities of all squares, and the exact counts behind them."""
+    """Return tables with the ship probability of each square, and with the counts behind them."""
     headers = ("row", *(str(Square(x, 0))[0] for x in range(board.width)))
     rows = [(y, [Square(x, y) for x in range(board.width)]) for y in range(board.height)]
     chances = [(y + 1, *(round(ship_percent(marginals, square), 2) for square in row)) for y, row in rows]

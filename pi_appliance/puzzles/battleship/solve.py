@@ -1,7 +1,8 @@
 """Solve a battleship board: find fleets ship by ship, the best shot, or the contradiction.
 
-The search branches over the ships on the hit with the fewest candidates, then places ships on no
-hit. An impossible board gets a minimal unsatisfiable core: see docs/puzzles/battleship.md.
+The search branches over the ships on the hit with the fewest candidates. When all hits are covered,
+it places the remaining ships. For an impossible board, it returns a minimal unsatisfiable core: see
+docs/puzzles/battleship.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +54,7 @@ class FleetSearch:
         self._placed: list[Placement] = []
 
     def find_solutions(self) -> Iterator[Solution]:
-        """Yield every solution once, in fleet order; distinct ships in all permutations."""
+        """Yield every solution once, in fleet order. Distinct ships appear in all permutations."""
         for placed in self._cover_hits(self.board.mask_marks(HIT + SUNK), self.places):
             groups = [
                 sorted(place.ship for place in placed if place.length == length)
@@ -125,7 +126,7 @@ def _permute_groups(groups: Sequence[Sequence[Ship]]) -> Iterator[Solution]:
 
 
 class Clue(NamedTuple):
-    """Squares of one mark that are removed together: adjacent sunk squares, or a sunk ship."""
+    """Squares with one mark that are removed together: adjacent sunk squares, or a sunk ship."""
 
     squares: tuple[Square, ...]
     mark: str
@@ -195,7 +196,10 @@ _ClueTest = Callable[[Sequence[Clue]], bool | None]
 
 
 def _clue_test(board: Board, tick: Tick) -> _ClueTest:
-    """Return a test of the clues of `board`, which tries CORE_NODE_LIMIT ships in all."""
+    """Return a function that tests clues of `board`.
+
+    All its calls try at most CORE_NODE_LIMIT ships.
+    """
     nodes_left = CORE_NODE_LIMIT
 
     def is_possible(clues: Sequence[Clue]) -> bool | None:
@@ -218,7 +222,10 @@ def _clue_test(board: Board, tick: Tick) -> _ClueTest:
 
 
 def _shrink_core(clues: Sequence[Clue], is_possible: _ClueTest) -> tuple[tuple[Clue, ...], bool]:
-    """Remove every clue that the contradiction does not need; return whether that is proven."""
+    """Remove each clue without which the contradiction remains.
+
+    Return whether all of that is proven.
+    """
     core, is_minimal = tuple(clues), True
     for clue in clues:
         fewer = tuple(each for each in core if each != clue)
@@ -252,9 +259,10 @@ MODES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    r"""Solve `board`; whether it is possible is known on return. Raises Interrupted, Refused.
+    r"""Solve `board`. Raises Interrupted, Refused.
 
-    Backtracking over the hits, then a count by a broken profile (see docs/puzzles/battleship.md).
+    When this returns, it is known whether the board is possible. Hits are covered by backtracking;
+    then a broken profile counts (see docs/puzzles/battleship.md).
 
     >>> from pi_appliance.puzzles import battleship
     >>> fleet = next(battleship.solve("fleet: 2,1\n??.\nX..\n...").solutions)

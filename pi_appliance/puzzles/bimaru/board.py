@@ -14,7 +14,7 @@ from pi_appliance.puzzles.deductions import LEVELS
 
 
 class Mark(StrEnum):
-    """What is known about a square: nothing, water, a ship, or which piece of a ship."""
+    """The mark of a square: unknown, water, a ship, or a certain piece of a ship."""
 
     UNKNOWN = "?"
     WATER = "."
@@ -47,7 +47,7 @@ RULES: Mapping[str, Rule] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board(MarkedGrid):
-    """A grid with totals of ship squares, and some given squares."""
+    """A grid with the number of ship squares in each line, and some given squares."""
 
     row_totals: tuple[int | None, ...]  # None: unknown
     column_totals: tuple[int | None, ...]
@@ -60,7 +60,7 @@ class Board(MarkedGrid):
 
     @property
     def givens(self) -> tuple[Square, ...]:
-        """The squares that are not unknown."""
+        """The squares that are given."""
         return self.find_marks(Mark.WATER + SHIP_MARKS)
 
 
@@ -110,7 +110,10 @@ def new_shape(board: Board) -> tuple[tuple[int, int], tuple[int, ...]]:
 
 
 def find_fleet_error(fleet: tuple[int, ...], width: int, height: int) -> str:
-    """Return why a fleet surely does not fit in a grid, with what would be right; else ""."""
+    """Return why a fleet does not fit in a grid, and what would fit; else "".
+
+    A fleet without this problem may still not fit.
+    """
     if fleet[0] > max(width, height):
         return f"a ship of {fleet[0]} does not fit in {width}x{height}; its longest can have {max(width, height)}"
     # A ship and the squares right of it and below it, which no other ship shares.
@@ -167,7 +170,7 @@ def draw_pieces(ship: Ship) -> Iterator[tuple[Square, str]]:
 
 
 def check(board: Board | str, solution: Solution) -> Validation:
-    """Check a fleet by the rules alone: ships, contact, totals and given squares.
+    """Check a fleet by the rules alone: its ships, contact, totals and given squares.
 
     >>> from pi_appliance.puzzles import bimaru
     >>> bool(bimaru.check("small", next(bimaru.solve("small").solutions)))

@@ -30,7 +30,7 @@ _TOTALS_HELP = "write the total of each column above the grid, with blanks betwe
 
 
 class _ParseState(Problems):
-    """The tokens of a drawing and the problems."""
+    """What a parser has read so far: the tokens of a drawing, and the problems."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
@@ -77,7 +77,7 @@ def parse(text: str, file: str = "board") -> Board:
 
 
 def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
-    """Return the tokens of a row; store it instead if it is the fleet."""
+    """Return the tokens of a row. If the row is the fleet, store that and return no tokens."""
     line, text = row
     match = _HEADER.fullmatch(text)
     if match is None:
@@ -99,7 +99,7 @@ def _parse_row(state: _ParseState, row: tuple[int, str]) -> list[Token]:
 
 
 def _is_total(token: Token) -> bool:
-    """Return whether a token can be only a total: a number or -. A ? can be a square, too."""
+    """Return whether a token is certainly a total: a number or -. A ? may also be a square."""
     return token.text.isdecimal() or token.text == "-"
 
 
@@ -162,7 +162,10 @@ def _parse_squares(state: _ParseState, body: Sequence[Sequence[Token]]) -> tuple
 
 
 def _split_total(tokens: Sequence[Token], width: int, *, right_side: bool) -> tuple[Token | None, Sequence[Token]]:
-    """Return the total of a row and its squares. A ? is the total if there is one too many."""
+    """Return the total of a row, and its squares.
+
+    A ? is taken for the total if there is one mark too many.
+    """
     if _is_total(tokens[0]):
         return tokens[0], tokens[1:]
     if _is_total(tokens[-1]):
@@ -187,7 +190,7 @@ def _read_totals(
 
 
 def _add_fleet(state: _ParseState, board: Board) -> Board:
-    """Return the board with its fleet; report totals that contradict it or each other."""
+    """Return the board with its fleet. Report totals that contradict the fleet or each other."""
     rows, columns = (
         None if None in totals else sum(filter(None, totals)) for totals in (board.row_totals, board.column_totals)
     )
@@ -244,7 +247,7 @@ _SIDE_NAMES = {(1, 0): "to the right", (-1, 0): "to the left", (0, 1): "downward
 
 
 def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[tuple[str, str]]:
-    """Yield a message and its hint for each contradiction between a ship square and the others."""
+    """Yield the contradictions between a ship square and its neighbours, each with a hint."""
     (x, y), mark = square, marks[square]
     for right, down in ((1, 1), (-1, 1)):
         other = Square(x + right, y + down)

@@ -26,7 +26,7 @@ STYLE = """\
 
 
 def render(board: Board | str) -> str:
-    """Draw the board as `parse` reads it: the fleet, the totals of the columns, the rows."""
+    """Draw the board as text that `parse` can read: fleet, totals of the columns, rows."""
     board = load_board(board, Board)
     row_totals, column_totals = _write_totals(board, "-")
     wide, total_wide = max(map(len, column_totals)), max(map(len, row_totals))
@@ -53,7 +53,7 @@ def render_solution(board: Board | str, solution: Solution) -> str:
 
 
 def as_grid(board: Board, solution: Solution) -> Grid:
-    """Return the board for a page on which it is solved; water need not be written."""
+    """Return the board for a page on which a person solves it. Water need not be filled in."""
     ships = {square: Mark.SHIP for ship in solution for square in ship.squares}
     shown = str.maketrans(f"{Mark.UNKNOWN}{Mark.WATER}{PIECES}", f".{PAGE_WATER}◀▶▲▼■●")
     row_totals, column_totals = _write_totals(board, "?")
@@ -131,7 +131,7 @@ def _draw_square(grid: SolvingGrid, square: Square, deduction: Deduction | None)
 
 
 def _find_shape(grid: SolvingGrid, x: int, y: int) -> str:
-    """Return the piece on a ship square as far as its neighbours show it."""
+    """Return the piece on a ship square, as far as its known neighbours determine it."""
     given = grid.layout.board.rows[y][x]
     if given not in (Mark.UNKNOWN, Mark.SHIP):
         return given
@@ -151,7 +151,7 @@ def _find_shape(grid: SolvingGrid, x: int, y: int) -> str:
 
 
 def _draw_piece(mark: str, x: int, y: int) -> str:
-    """Return the outline of a piece around its centre; its round side is an end of the ship."""
+    """Return the outline of a piece around its centre. The side at an end of the ship is round."""
     half = 13
     round_end, full = f"a{half} {half} 0 0", 2 * half
     return {

@@ -26,7 +26,7 @@ from pi_appliance.puzzles.deductions import SearchLimitReached
 
 
 class Line(NamedTuple):
-    """A row or a column, with its number of ship squares or None if that is unknown."""
+    """A row or a column. `total` is its number of ship squares, or None if that is unknown."""
 
     name: str
     mask: int
@@ -38,7 +38,10 @@ class Line(NamedTuple):
 
 
 class Contradiction(Exception):
-    """A position has no solution. The text is made only if it is read: a search meets thousands."""
+    """A position has no solution.
+
+    The text is only built when it is read, because a search raises thousands.
+    """
 
     def __init__(self, kind: str, name: str = "", number: int = 0, mask: int = 0) -> None:
         """Store a key of `_REASONS`, the values of its text, and the squares that prove it."""
@@ -59,7 +62,7 @@ _REASONS = {
 
 
 class Layout:
-    """The lines of a board, the places of its ships, and its squares as masks."""
+    """The lines of a board, the possible places of its ships, and its squares as masks."""
 
     def __init__(self, board: Board) -> None:
         self.board, self.width, self.height = board, board.width, board.height
@@ -93,7 +96,10 @@ class Layout:
         return [Square(number % self.width, number // self.width) for number in iterate_bits(mask)]
 
     def sides_of(self, mask: int) -> int:
-        """Return the squares beside, above and below those of `mask`, which may belong to it."""
+        """Return the squares next to those of `mask`, in the four directions.
+
+        They may be in `mask`, too.
+        """
         return self._beside(mask) | (mask << self.width & self.all) | mask >> self.width
 
     def corners_of(self, mask: int) -> int:
@@ -144,7 +150,7 @@ def iterate_bits(mask: int) -> Iterator[int]:
 
 
 class Position(NamedTuple):
-    """Known squares, the ships that are complete, and the places where the others can be."""
+    """A position: the known squares, the complete ships, and the possible places of the others."""
 
     ships: int
     water: int
@@ -174,7 +180,10 @@ def fill_lines(layout: Layout, ships: int, water: int) -> tuple[int, int]:
 
 
 def narrow(layout: Layout, position: Position) -> Position:
-    """Fill the squares that follow, and drop impossible places. Raises Contradiction."""
+    """Fill the squares that follow from a position, and drop impossible places.
+
+    Raises Contradiction.
+    """
     ships, water, places = position.ships, position.water, position.places
     while True:
         ships, water = fill_lines(layout, ships, water)
@@ -188,7 +197,7 @@ def narrow(layout: Layout, position: Position) -> Position:
 def survey_fleet(
     layout: Layout, ships: int, water: int, places: Iterable[Placement]
 ) -> tuple[list[Placement], list[Placement]]:
-    """Return the complete ships, and the places for those that are left. Raises Contradiction."""
+    """Return the complete ships, and the possible places of the others. Raises Contradiction."""
     complete, possible = _split_places(layout, ships, water, places)
     left = Counter(layout.board.fleet)
     for place in complete:
@@ -208,7 +217,7 @@ def survey_fleet(
 def _split_places(
     layout: Layout, ships: int, water: int, places: Iterable[Placement]
 ) -> tuple[list[Placement], list[Placement]]:
-    """Return the places of complete ships, and those where a ship can still be."""
+    """Return the places of complete ships, and the places where a ship is still possible."""
     no_limit = layout.width * layout.height
     free_in = [
         no_limit if line.total is None else line.total - (ships & line.mask).bit_count() for line in layout.lines

@@ -1,6 +1,7 @@
 """Solve Bimaru puzzles, rate their difficulty, and generate them.
 
-A generated puzzle is a random fleet, its totals, and given squares until it has one solution.
+To generate a puzzle, a random fleet is placed, its totals are counted, and squares are given until
+there is only one solution.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -35,7 +36,7 @@ MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    r"""Solve the board; always searches for a second solution. Raises Interrupted.
+    r"""Solve the board, and search for a second solution in any case. Raises Interrupted.
 
     >>> from pi_appliance.puzzles import bimaru
     >>> board = bimaru.parse("fleet: 2,1\n  2 0 1\n1 ? ? ?\n1 v ? ?\n1 ? ? ?")
@@ -66,7 +67,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
 
 
 def _count(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
-    """Count the solutions by a search of its own: they are listed later, by the first one."""
+    """Count the solutions with a search of its own, because another search lists them later."""
     limit = deductions.count_limit(mode, board.count_to, AUTO_COUNT_LIMIT)
     count, first = 0, answer.nodes_searched
 
@@ -87,7 +88,7 @@ def _count(answer: Answer[Solution], board: Board, mode: SolveMode, runtime: Sea
 
 
 def foretell(_board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:
-    """Foretell the memory, which is that of one path of the search."""
+    """Predict the memory of a search: the memory of one path."""
     return Footprint(memory=SEARCH_MEMORY, saves=False)
 
 
@@ -155,7 +156,7 @@ def _hide_totals(puzzle: Board, number: int, rng: Random) -> Board:
 
 
 def _add_givens(puzzle: Board, marks: Mapping[Square, str], rng: Random, report: Callable[[str], None]) -> Board:
-    """Show random squares in which two solutions differ, until there is one solution."""
+    """Give random squares in which two solutions differ, until there is only one solution."""
     while True:
         try:
             found = find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)
@@ -183,7 +184,7 @@ def _make_easier(puzzle: Board, marks: Mapping[Square, str], level: str, runtime
 def _remove_givens(
     puzzle: Board, level: str, rng: Random, runtime: SearchRuntime, report: Callable[[str], None]
 ) -> Board:
-    """Remove the given squares without which the puzzle keeps its one solution and its level."""
+    """Remove the given squares that the puzzle does not need for its one solution and its level."""
     givens = list(puzzle.givens)
     rng.shuffle(givens)
     for number, square in enumerate(givens, 1):

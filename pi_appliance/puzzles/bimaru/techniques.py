@@ -35,7 +35,7 @@ MAX_ARRANGEMENTS = 500  # of the ship squares of a line; a person gives up earli
 
 @dataclass(frozen=True, slots=True)
 class Deduction(NamedStep):
-    """One step: its reason, and the squares that become ship or water."""
+    """One step: its reason, and the squares that it makes ship or water."""
 
     ships: int = 0
     water: int = 0
@@ -43,7 +43,7 @@ class Deduction(NamedStep):
 
 
 class SolvingGrid:
-    """A grid under way: the squares that are known so far."""
+    """A grid that is being solved, with the squares that are known so far."""
 
     def __init__(self, board: Board) -> None:
         self.layout = Layout(board)
@@ -168,7 +168,7 @@ class SolvingGrid:
                 yield Deduction("common squares", text, ships, water, run)
 
     def _intersect(self, places: Sequence[Placement]) -> tuple[int, int]:
-        """Return the open squares that are ship with each of `places`, and those that are water."""
+        """Return the open squares that are ship for all of `places`, and those that are water."""
         ships = water = self.open
         for place in places:
             ships &= place.mask
@@ -232,7 +232,7 @@ class SolvingGrid:
                 yield Deduction("line arrangement", text, ships, water, self.ships & line.mask)
 
     def _arrangements(self, at: int, free: int, missing: int) -> Iterator[int]:
-        """Yield the ways to place the missing ship squares of a line that its ships allow."""
+        """Yield the ways to place the missing ship squares of a line that the ships allow."""
         mask, places = self.layout.lines[at].mask, [*self._possible, *self._complete]
         along = {place.mask for place in places if place.line == at and place.length > 1}
         crossing = mask_places(place for place in places if place.line != at or place.length == 1)
@@ -322,7 +322,10 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 
 
 def rate_difficulty(board: Board, runtime: SearchRuntime, solution: Solution = ()) -> Difficulty:
-    """Rate a puzzle; without the `solution`, up to the first guess. Raises Interrupted."""
+    """Rate a puzzle by its steps. Raises Interrupted.
+
+    With a `solution`, guesses are filled in from it; otherwise the rating ends at the first guess.
+    """
     return deductions.rate_steps(iter_deductions(SolvingGrid(board), solution), TECHNIQUES, runtime)
 
 

@@ -58,7 +58,7 @@ Rows = tuple[str, ...]  # six rows from the top, one character per square: R, Y 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The discs, the side to move (also after the end), and the columns played, if known."""
+    """The discs, the side to move (also after the end), and the moves if they are known."""
 
     rows: Rows
     turn: Colour
@@ -89,7 +89,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The positions of a file, with their scores where the file has them."""
+    """The positions in a file, with the scores that the file has for some of them."""
 
     boards: Sequence[Board]
     known_scores: Sequence[int | None]
@@ -115,7 +115,7 @@ def game_end(board: Board) -> End | None:
 
 
 def implied_turn(rows: Rows) -> Colour | None:
-    """Return the side to move if the discs imply it: the one with fewer discs, or the loser."""
+    """Return the side to move if the discs determine it: the one with fewer discs, or the loser."""
     red, yellow = ("".join(rows).count(colour.mark) for colour in Colour)
     if red != yellow:
         return Colour.YELLOW if red > yellow else Colour.RED
@@ -193,7 +193,7 @@ BOARDS: Mapping[str, str] = {
 
 
 def check(board: Board | str, solution: Sequence[int | End]) -> Validation:
-    """Replay the moves of `solution` to the end of the game; their quality does not count.
+    """Replay the moves of `solution` to the end of the game. They need not be good moves.
 
     >>> from pi_appliance.puzzles import connect_four
     >>> bool(connect_four.check("121212", (1, connect_four.End.RED)))

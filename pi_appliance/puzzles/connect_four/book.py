@@ -1,6 +1,7 @@
 """The opening book: exact scores of all early positions, built over many runs.
 
-A stage solves all positions of one ply without mirror images; earlier plies follow from them.
+A stage solves all positions of one ply, without mirror images. The scores of earlier plies follow
+from these.
 """
 
 from array import array
@@ -28,7 +29,10 @@ Level = Mapping[int, Position]  # the undecided positions of one ply by their ke
 
 
 class Book:
-    """Scores by position key. `entries` are sorted numbers `key * 64 + score + 32`; -1: no ply."""
+    """Scores by the key of a position.
+
+    `entries` are sorted numbers `key * 64 + score + 32`. `plies` is -1 for an empty book.
+    """
 
     def __init__(self, entries: Sequence[int] = (), complete: int = -1, plies: int = -1) -> None:
         self._entries = entries  # sorted: key * 64 + score + 32
@@ -55,7 +59,7 @@ class Book:
 
 
 def load_book(cache: Cache, start: Position = EMPTY_POSITION) -> Book:
-    """Load the book of games from `start`; an empty one if it is missing or not valid."""
+    """Load the book of games from `start`. If it is missing or invalid, return an empty one."""
     saved = load_entry(cache, CACHE_NAME)
     if saved is None or saved.values["start"] != start.key:
         return Book()
@@ -120,7 +124,7 @@ class _BookBuilder:
         self.save()
 
     def _chunks_in_time(self, positions: Sequence[Position], size: int) -> Iterator[Sequence[Position]]:
-        """Yield chunks of positions while there seems to be time for one more."""
+        """Yield chunks of positions as long as the time seems to suffice for one more."""
         for at in range(0, len(positions), size):
             seconds_left = self.runtime.seconds_left()
             if seconds_left is not None and seconds_left < _TIME_TO_SAVE + 2 * self.longest:

@@ -121,7 +121,7 @@ _SOLUTION_HELP = "write the digits of the columns and how the game ends, such as
 
 
 class _Move(NamedTuple):
-    """A move and its place in the file; without a colour, the side to move plays."""
+    """A move and its place in the file. Without a colour, the side to move plays it."""
 
     column: int
     colour: Colour | None
@@ -130,7 +130,7 @@ class _Move(NamedTuple):
 
 
 class _MoveReader(Problems):
-    """The problems of moves, which it reads and plays."""
+    """Reads and plays moves, and collects their problems."""
 
     def read_coloured(self, rows: Iterable[_Row]) -> Iterator[_Move]:
         for line, row in rows:
@@ -215,7 +215,7 @@ def parse(text: str, file: str = "board") -> Board:
 
 
 def _looks_like_digits(rows: list[_Row]) -> bool:
-    """Return whether the text is meant as digits of columns, with a mistake in it."""
+    """Return whether the text seems to be the digits of columns, but contains a mistake."""
     if len(rows) >= HEIGHT or any(kind.fullmatch(row) for _, row in rows for kind in (_FRAME, _TURN_ROW, _MOVES_ROW)):
         return False
     marks = "".join(mark for _, row in rows for mark in row if not mark.isspace() and mark not in ",;-")
@@ -248,7 +248,7 @@ def _parse_drawing(rows: list[_Row], reader: _MoveReader) -> Board:
 
 
 def _read_game(board: Board, line: int, row: re.Match[str], reader: _MoveReader) -> Board:
-    """Return the board with the moves of a row, which must lead to it."""
+    """Return the board with its moves, read from a row. The moves must lead to the board."""
     at = row.start(1)
     game = reader.play_digits([(line, " " * at + row[1])], board.first)
     if not reader and (game.rows, game.turn) != (board.rows, board.turn):
@@ -319,7 +319,7 @@ STYLE = """\
 
 
 def render(board: Board | str) -> str:
-    """Draw the grid from the top, then the side to move if not implied, and known moves."""
+    """Draw the grid from the top; then the side to move, unless it is implied, and known moves."""
     board = load_board(board, Board)
     rows = list(board.rows)
     if board.turn is not (implied_turn(board.rows) or Colour.RED):
@@ -363,13 +363,13 @@ def render_svg(board: Board | str, last: Square | None = None, names: Mapping[in
 
 
 def render_scores(board: Board, scores: Mapping[int, int]) -> str:
-    """Draw the position with the score above each column; the best ones stand out."""
+    """Draw the position with the score above each column. An asterisk marks the best ones."""
     best = max(scores.values())
     return render_svg(board, names={column: f"{score:+d}{'*' * (score == best)}" for column, score in scores.items()})
 
 
 def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
-    """Yield a picture per move; for a finished game, the moves that led there."""
+    """Yield a picture per move. For a finished game, these are the moves that led to its end."""
     board = load_board(board, Board)
     *columns, end = solution
     if not columns:

@@ -25,7 +25,7 @@ class Position(NamedTuple):
 
     @property
     def key(self) -> int:
-        """A key that the position shares with its mirror image only."""
+        """A key that only the mirror image of the position shares."""
         key = self.own + self.mask
         return min(key, kernel.mirror(key))
 
@@ -116,9 +116,9 @@ def table_bytes(discs: int) -> int:
 
 
 class Search:
-    """A kernel search with its transposition table, for positions with at least `discs` discs.
+    """A search of the kernel and its transposition table, for positions of `discs` discs or more.
 
-    `book` returns the score of a position of up to `plies` discs by its key, or `kernel.UNKNOWN`.
+    `book` maps the key of a position of up to `plies` discs to its score, or to `kernel.UNKNOWN`.
     """
 
     def __init__(

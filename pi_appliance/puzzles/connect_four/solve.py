@@ -123,7 +123,10 @@ def _chunk_scorer(discs: int, runtime: SearchRuntime) -> Callable[[Sequence[Posi
 
 
 def score_rows(positions: Positions, runtime: SearchRuntime = SERIAL) -> Iterator[str]:
-    """Yield a row per position: its columns, its score, and that of the file if it differs."""
+    """Yield a row per position.
+
+    Its columns, its score, and the score in the file if that differs.
+    """
     scores = score_many(positions.boards, runtime)
     for board, score, known in zip(positions.boards, scores, positions.known_scores, strict=True):
         remark = "" if known in (None, score) else f" # the file says {known}"
@@ -177,7 +180,7 @@ class Solver:
 
     @property
     def result(self) -> str:
-        """The score in words."""
+        """The score of the position in words."""
         return describe_score(self.score, self.board.discs, self.board.turn)
 
     @property

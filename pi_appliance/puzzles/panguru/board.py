@@ -46,12 +46,12 @@ class Board:
 
     @property
     def hole(self) -> int:
-        """The place without a pebble."""
+        """The place that has no pebble."""
         return self.pebbles.index(HOLE)
 
     @property
     def home(self) -> int:
-        """The place where the hole must end."""
+        """The place where the hole must be at the end."""
         return self.plates.index(HOME)
 
 
@@ -64,7 +64,7 @@ def triangle_rows(places: int) -> list[range]:
 
 
 def triangle_lines(places: int) -> MoveLines:
-    """Return the lines of a triangle with `places` places, in all three directions."""
+    """Return the lines along which pebbles move in a triangle, in all three directions."""
     rows = triangle_rows(places)
     left = [[row[at] for row in rows[at:]] for at in range(len(rows))]
     right = [[row[-1 - at] for row in rows[at:]] for at in range(len(rows))]
@@ -72,13 +72,13 @@ def triangle_lines(places: int) -> MoveLines:
 
 
 def original_lines(places: int) -> MoveLines:
-    """Return the lines of the original game: those of the triangle, and the one down the middle."""
+    """Return the lines of the original game: those of the triangle, and one down the middle."""
     middle = tuple(row[len(row) // 2] for row in triangle_rows(places)[::2])  # 0, 4, 12
     return (*triangle_lines(places), middle) if len(middle) > 1 else triangle_lines(places)
 
 
 def reachable_places(board: Board | str) -> tuple[tuple[int, ...], ...]:
-    """Return for each place the places one move away. Moves are symmetric."""
+    """Return, for each place, the places that are one move away."""
     board = load_board(board, Board)
     lines = board.move_lines
     return tuple(
@@ -114,7 +114,7 @@ def _parse_line(text: str, places: int) -> tuple[int, ...]:
 
 
 def _parse_table(text: str, places: int) -> MoveLines:
-    """Read a list of lists: for each place the places that can be reached from it."""
+    """Read a list of lists: for each place, the places that a pebble can move to."""
     if not re.fullmatch(r"\[\s*(\[[0-9,\s]*\]\s*(,\s*)?)*\]", text):
         raise ValueError("a table of moves must be a list of lists of numbers, such as [[1, 2], [0, 2], [0, 1]]")
     rows = [[int(number) for number in re.findall("[0-9]+", row)] for row in re.findall(r"\[([0-9,\s]*)\]", text)]

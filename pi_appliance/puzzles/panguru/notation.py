@@ -50,7 +50,7 @@ def parse(text: str, file: str = "board") -> Board:
 
 
 def _split_sections(text: str) -> dict[str, list[Token]]:
-    """Return the rows by their header; "" stands for none."""
+    """Return the rows below each header. Rows without a header are at ""."""
     sections, header = dict[str, list[Token]](), ""
     for number, row in enumerate(text.splitlines(), 1):
         match = _HEADER.match(row)
@@ -64,7 +64,7 @@ def _split_sections(text: str) -> dict[str, list[Token]]:
 
 
 def _parse_marks(rows: list[Token], problems: Problems) -> Iterator[list[Token]]:
-    """Yield the marks of each row that has any; report the first invalid one of each row."""
+    """Yield the marks of each row that has any. Report the first invalid mark of a row."""
     for row, (line, first) in rows:
         marks: list[Token] = []
         for column, each in enumerate(row, first):
@@ -129,7 +129,7 @@ def _split_rows(rows: list[list[Token]], file: str) -> list[list[Token]]:
 
 
 def _missing_half(name: str, last: Token, hint: str, file: str) -> ConfigError:
-    """Return the error about a board that ends with the mark `last`, without one half."""
+    """Return an error: after the mark `last`, one half of the board is missing."""
     line, column = last.place
     return parse_error(file, line, column + 1, f"the {name} are missing", hint)
 

@@ -1,7 +1,7 @@
-"""Decide whether a Panguru board is solvable, before any search; generate solvable boards.
+"""Decide before any search whether a Panguru board is solvable; generate solvable boards.
 
-No pebble leaves its biconnected block. A block allows all arrangements, the even ones if it is
-bipartite, or rotations if it is a cycle (Wilson, 1974). Up to seven places are searched.
+No pebble leaves its biconnected block. A block allows all arrangements, or the even ones if it is
+bipartite, or rotations if it is a cycle (Wilson, 1974). Blocks of up to seven places are searched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -144,7 +144,7 @@ def generate(
 
 
 def shuffle_board(seed: int, board: Board) -> Board:
-    """Shuffle plates and pebbles of `board`; every board is equally likely.
+    """Shuffle the plates and pebbles of `board`, so that every board is equally likely.
 
     If the result is unsolvable, the pebbles are moved at random from the goal position instead.
     """

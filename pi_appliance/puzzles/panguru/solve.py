@@ -30,7 +30,7 @@ UNREACHABLE = 255  # cost; longer than any solution
 
 @dataclass(frozen=True, slots=True)
 class PackedBoard:
-    """A board for the kernel."""
+    """A board in the form that the kernel uses."""
 
     table_arguments: tuple["array[int]", "array[int]", "array[int]", int]  # the arguments of `kernel.MoveTables`
     start: int
@@ -39,7 +39,7 @@ class PackedBoard:
 
 
 def pack_board(board: Board) -> PackedBoard:
-    """Convert `board` for the kernel."""
+    """Convert `board` to the form that the kernel uses."""
     reachable = reachable_places(board)
     starts, ends = array("I", [0]), array("B")
     for neighbours in reachable:
@@ -162,7 +162,10 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 
 
 def difficulty(board: Board | str, seeds: Sequence[int], runtime: SearchRuntime = SERIAL) -> Table:
-    """Solve a random board like `board` for each of `seeds`, and tabulate them by fewest moves."""
+    """Solve a random board like `board` for each of `seeds`.
+
+    Tabulate how many need how many moves.
+    """
     board = load_board(board, Board)
 
     def solve_batch(batch: Sequence[int]) -> list[tuple[int, int, int]]:
@@ -237,7 +240,7 @@ class ShortestPathSearch:
         self.runtime.report_progress(None, f"{pluralize(nodes, 'move')} tried; it takes {bound} or more")
 
     def count_levels(self) -> list[_PathCounts]:
-        """Return the positions on shortest solutions by depth, with their paths."""
+        """Return the positions on shortest solutions for each depth, with their number of paths."""
         levels, counts = [array("Q", [self.packed.start])], [{self.packed.goal: 1}]
         known = f"it takes {pluralize(self.length, 'move')}; the solutions are not counted"
         with self.checkpoint.guard(lambda: ({"bound": self.length}, ()), lambda: known):
@@ -268,7 +271,7 @@ class ShortestPathSearch:
         return counts
 
     def list_solutions(self, levels: Sequence[_PathCounts]) -> Iterator[Solution]:
-        """Yield every solution through `levels`, in the order of their places."""
+        """Yield every shortest solution that passes through `levels`, sorted by its moves."""
         return walk_levels(self.packed.start, levels[1:], self._list_moves)
 
     def _list_moves(self, key: int) -> Iterator[tuple[int, int]]:
@@ -278,7 +281,7 @@ class ShortestPathSearch:
             yield start, key ^ (colour << 4 * start | colour << 4 * hole)
 
     def count_first_moves(self, levels: Sequence[_PathCounts]) -> Table:
-        """Tabulate the shortest solutions by their first move."""
+        """Tabulate the number of shortest solutions by their first move."""
         moves = self._list_moves(self.packed.start) if self.length else ()
         rows = [(start, levels[1][key]) for start, key in moves if key in levels[1]]
         return Table("Optimal lists by the place of the pebble that moves first", ("from", "lists"), rows)

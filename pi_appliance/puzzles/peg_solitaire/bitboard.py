@@ -1,6 +1,6 @@
 """Boards as bitboards, their symmetries, the parity rule ("rule of three"), and pagoda functions.
 
-A pagoda function proves positions lost. It is found by a linear program for each of some positions.
+A pagoda function proves that a position is lost. A linear program finds one for a given position.
 """
 
 from array import array
@@ -48,7 +48,7 @@ _GUARD_BITS = 0x8080_8080_8080_8080  # the highest bit of each of eight fields
 
 
 class Move(NamedTuple):
-    """A jump by hole indices."""
+    """A jump, with its three holes as indices."""
 
     start: int
     over: int
@@ -80,7 +80,7 @@ class PagodaFunction(NamedTuple):
         return total_weight(position, self.weights)
 
     def loss(self, move: Move) -> int:
-        """Return the weight that a move takes away."""
+        """Return the weight that the pegs lose by a move."""
         return self.weights[move.start] + self.weights[move.over] - self.weights[move.end]
 
 
@@ -111,7 +111,7 @@ class Bitboard:
         )
 
     def final_pairs(self) -> list[tuple[int, ...]]:
-        """Return the two-peg positions one jump before a goal, by orbits of the symmetries."""
+        """Return the two-peg positions one jump before a goal, grouped by symmetry."""
         begin = diagonal_parity(self.board, self.board.pegs)
         orbits = {
             tuple(sorted({apply_symmetry(move.pair, turn) for turn in self.symmetries}))
@@ -143,7 +143,7 @@ def to_bitboard(board: Board) -> Bitboard:
 
 
 def apply_symmetry(position: int, turn: Symmetry) -> int:
-    """Return the image of a position."""
+    """Return the image of a position under a symmetry."""
     return sum(1 << to for number, to in enumerate(turn) if position >> number & 1)
 
 
@@ -162,7 +162,10 @@ def _find_symmetries(board: Board, number: dict[Hole, int]) -> Iterator[Symmetry
 def to_game(
     field: Bitboard, turns: Sequence[Symmetry], proofs: Iterable[PagodaFunction] = (), way: ModuleType = kernel
 ) -> kernel.Game:
-    """Return the board for the kernel `way`; images of a position by `turns` count as one."""
+    """Return the board in the form of the kernel `way`.
+
+    Positions that `turns` map onto each other are one.
+    """
     size = len(field.board.holes)
     width, parts = max(1, -(-size // 3)), 3
     if width > _PART_BITS_OF_THREE:
@@ -200,7 +203,7 @@ def _part_sums(values: Iterable[Sequence[int]], width: int, parts: int, bases: I
 
 
 def _pack(numbers: Iterable[int]) -> int:
-    """Return numbers as fields of eight bits, the first one lowest."""
+    """Return a number with `numbers` as fields of eight bits, the first one lowest."""
     return sum(number << 8 * at for at, number in enumerate(numbers))
 
 
@@ -277,10 +280,10 @@ def _find_separating(field: Bitboard, targets: Sequence[int], position: int, ran
 
 
 def _solve_linear_program(columns: Sequence[tuple[Sequence[int], float]], wanted: Sequence[float]) -> list[float]:
-    """Return weights within MAX_WEIGHT that minimize weights*wanted above all lower bounds.
+    """Return weights up to MAX_WEIGHT that minimize weights*wanted and keep all lower bounds.
 
-    Each of `columns` has a lower bound for weights*column. Simplex method on the dual: a unit of a
-    hole more or less costs MAX_WEIGHT; the first basis has only such units.
+    Each of `columns` comes with a lower bound for weights*column. The simplex method solves the
+    dual.
     """
     size, count = len(wanted), len(columns)
     rows = []

@@ -47,7 +47,7 @@ PartResult = tuple[Cells, int, int, int]  # classes, expanded positions, their m
 
 
 class _Parts(Sequence[Cells]):
-    """The classes from `start` on in parts of `ITEM_SIZE`, each cut out when it is needed."""
+    """The classes from `start` on, in parts of `ITEM_SIZE`. A part is copied when it is needed."""
 
     def __init__(self, cells: Cells, start: int) -> None:
         self._cells, self._firsts = cells, range(3 * start, len(cells), 3 * ITEM_SIZE)
@@ -66,7 +66,10 @@ def _prepare_jumps(game: kernel.Game, _: SearchRuntime) -> Callable[[Cells], Par
 
 
 def expand(expand_into: Callable[[Cells, kernel.Table], bool], cells: Cells) -> PartResult:
-    """Return the classes after `cells`; `expand_into` returns False if the table is too small."""
+    """Return the classes that follow `cells`.
+
+    `expand_into` returns False if its table is too small.
+    """
     bits = (8 * ITEM_SIZE).bit_length()
     while not expand_into(cells, table := kernel.Table(bits)):
         bits += 1
@@ -103,9 +106,10 @@ def foretell_size(sizes: Sequence[int], levels: int) -> int:
 
 
 class Frontier:
-    """The positions after a number of jumps, with their ways, and the unfinished next level.
+    """All positions after a number of jumps, with their ways, and the unfinished next level.
 
-    `cells` has three numbers per class: canonical position, high and low word of the ways.
+    `cells` has three numbers per class of symmetric positions: the canonical position, and the high
+    and the low word of the number of ways.
     """
 
     def __init__(self, game: kernel.Game, ways: Mapping[int, int], runtime: SearchRuntime) -> None:
@@ -126,12 +130,12 @@ class Frontier:
 
     @property
     def size(self) -> int:
-        """The number of classes of this level."""
+        """The number of classes in this level."""
         return len(self.cells) // 3
 
     @property
     def ways(self) -> int:
-        """The number of ways to this level."""
+        """The number of ways from the start to this level."""
         return (sum(self.cells[1::3]) << 64) + sum(self.cells[2::3])
 
     @property
@@ -197,7 +201,7 @@ class Frontier:
         kernel.merge(cells, 0, len(cells) // 3, self.after)
 
     def state(self) -> tuple[dict[str, object], list[Buffer]]:
-        """Return the values and buffers of a checkpoint. The numbers are not copied."""
+        """Return the values and buffers of a checkpoint. The buffers are views, not copies."""
         values = {name: getattr(self, name) for name in ("level", "rows", "stuck", "tried", "done", "positions")}
         return values, [self.cells, self.before, compact_table(self.after)]
 
@@ -278,7 +282,7 @@ class SolutionCounter:
     def __init__(
         self, field: Bitboard, runtime: SearchRuntime, *, most: float = float("inf"), small: int = FULL_COUNT_LIMIT
     ) -> None:
-        """Count at most `most` classes; with more than `small`, by meeting in the middle."""
+        """Count at most `most` classes. With more than `small`, two searches meet in the middle."""
         self.field, self.runtime, self.most, self.small = field, runtime, most, small
         self.pegs = field.start.bit_count()
         self.symmetries = field.stabilizer(frozenset({field.start}))
@@ -370,7 +374,7 @@ class SolutionCounter:
         )
 
     def _meet_in_middle(self) -> CountResult:
-        """Advance both searches until one jump is between them."""
+        """Advance the searches from both ends until only one jump is between them."""
         field, front = self.field, self.forward
         self.runtime.require_memory(MEETING_MEMORY, "a count that meets in the middle")
         orbits = field.final_pairs()
@@ -452,7 +456,7 @@ class SolutionCounter:
         return Frontier(game, {game.canonical(begin[0]): len(orbit)}, self.runtime)
 
     def _join(self, cells: "array[int]") -> int:
-        """Return the ways through all pairs one jump apart, times the number of symmetries."""
+        """Return the ways through all pairs of positions that are one jump apart, times the symmetries."""
         front = self.forward
         done, total = self.joined
         for part in front.map_classes(_prepare_meetings, (front.game, cells, self.field.full), done):
@@ -491,14 +495,14 @@ class SolutionCounter:
 
 
 class _Probe(SolutionCounter):
-    """A count that ends by CountLimitReached as soon as its memory is known."""
+    """A count that stops with CountLimitReached as soon as its memory is known."""
 
     def _require_foretold(self) -> None:
         raise CountLimitReached("the memory is known")
 
 
 def foretell_memory(field: Bitboard, runtime: SearchRuntime) -> int:
-    """Return the bytes that a count takes, by counting its first levels. Raises Interrupted."""
+    """Return the bytes that a count needs, estimated from its first levels. Raises Interrupted."""
     if field.board.all_positions:
         return round(POSITION_SHARE * count_placements(field))
     probe = _Probe(field, runtime.detach(memory_is_limited=False))

@@ -38,7 +38,7 @@ def _prepare_chains(shared: tuple[kernel.Game, int], _: SearchRuntime) -> Callab
 
 
 class Layers(Frontier):
-    """The positions by their least number of moves, for solutions of at most `most` moves."""
+    """The positions by the least number of moves to them, for solutions of at most `most` moves."""
 
     def __init__(self, game: kernel.Game, search: "MinMoveSearch", most: int) -> None:
         """Start the search. No jump passes `unjumpable` holes; `spare` of their pegs may stay."""
@@ -85,7 +85,7 @@ class Layers(Frontier):
 
 
 def add_keys(keys: "array[int]", to: kernel.KeySet, report: Callable[[], object]) -> kernel.KeySet:
-    """Return a set with the non-zero `keys` too."""
+    """Return a set that contains `to` and the non-zero `keys`."""
     for span in spans(len(keys), COPY_SIZE, report):
         kernel.add_keys(keys, *span, 1, to)
     return to

@@ -25,7 +25,7 @@ STYLE = """\
 
 
 def render(board: Board | str) -> str:
-    """Draw the board as `parse` reads it."""
+    """Draw the board as text that `parse` can read."""
     board = load_board(board, Board)
     return _draw_rows(board, board.pegs)
 
@@ -157,7 +157,7 @@ def parse(text: str, file: str = "board") -> Board:
 
 
 def _check_stagger(drawn: list[Hole], problems: Problems) -> None:
-    """Add the first mark of each row that is directly below one of another row."""
+    """Report the first mark of each row that is directly below a mark of another row."""
     side = sum(drawn[0]) % 2
     wrong = {hole.y: hole for hole in reversed(drawn) if sum(hole) % 2 != side}
     for y, hole in sorted(wrong.items()):

@@ -1,7 +1,7 @@
 """Solve peg solitaire: find, enumerate or count solutions, or find the shortest.
 
-The parity rule comes first, then a depth-first search with a limit, then a beam search. A move is a
-pair (triple, pair) of bitboards: see the kernel.
+The parity rule is checked first. Then follow a depth-first search with a limit, and a beam search.
+A move is a pair (triple, pair) of bitboards: see the kernel.
 """
 
 from array import array
@@ -51,7 +51,9 @@ BEAM_TICK_MASK = 0x7FF  # the same for beam search
 def beam_search(
     start: int, moves: Sequence[BitMove], goals: int, weights: Sequence[int], width: int, tick: TickCallback
 ) -> tuple[BitSolution | None, int]:
-    """Search for one solution with the `width` lightest positions (by `weights`) of each level.
+    """Search for one solution.
+
+    Of each level, only the `width` positions with the least weight are kept.
 
     Return the solution, if any, and the number of moves tried.
     """
@@ -89,9 +91,10 @@ def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[
 
 
 class DepthFirstSearch:
-    """Every solution from a position to a single peg in `goals`, in the order of `moves`.
+    """Finds every solution from a position to a single peg in `goals`, trying `moves` in order.
 
-    Two generations of dead positions are remembered; a full newer one replaces the older one.
+    Dead positions are remembered in two generations. When the newer one is full, it replaces the
+    older one.
     """
 
     def __init__(
@@ -111,7 +114,7 @@ class DepthFirstSearch:
         self._older: set[int] = set()
 
     def solutions(self, position: int, hint: Sequence[BitMove] = ()) -> Generator[BitSolution, None, bool]:
-        """Yield each solution once, a known `hint` first. Return whether there is any."""
+        """Yield each solution once, a known `hint` first. Return whether there is any solution."""
         solvable = False
         if not position & (position - 1):
             solvable = bool(position & self.goals)
@@ -181,7 +184,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
 
 
 def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
-    """Foretell the memory, for a count by its first levels, in seconds. Raises Interrupted."""
+    """Predict the memory. A count of its first levels takes seconds. Raises Interrupted."""
     field = to_bitboard(board)
     dead = DEAD_POSITION_BYTES * min(2 * MAX_REMEMBERED, count_placements(field))
     if mode is SolveMode.FIRST or find_parity_obstacle(board):
@@ -286,7 +289,10 @@ class _SolutionSearch:
         self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> Answer[Solution]:
-        """Find one solution: depth-first, by wider and wider beams, then without a limit."""
+        """Find one solution.
+
+        With a limited depth-first search, then wider and wider beams, then no limit.
+        """
         search = self._depth_first(DEAD_END_LIMIT)
         lines = search.solutions(self.field.start)
         try:
@@ -326,7 +332,7 @@ class _SolutionSearch:
 
 
 def _hole_weights(board: Board) -> list[int]:
-    """Return the weight of each hole: light near the goal, or near the centre without one."""
+    """Return the weight of each hole: low near the goal, or near the centre if there is no goal."""
     count = len(board.holes)
     # Coordinates times the number of holes, so that the centre is an integer.
     x, y = [count * at for at in board.goal] if board.goal else [sum(at) for at in zip(*board.holes, strict=True)]

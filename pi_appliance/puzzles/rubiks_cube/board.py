@@ -44,7 +44,10 @@ class Board:
         return replace(self, others=()), *self.others
 
     def find_cube(self, solution: Sequence[str]) -> "tuple[Board, Sequence[str]] | None":
-        """Return the cube that a solution is about, and its turns; None if it names no cube."""
+        """Return the cube that a solution is for, and its turns.
+
+        None if its number does not exist.
+        """
         if not self.others:
             return self, solution
         number = solution[-1][1:] if solution and solution[-1][:1] == "#" else ""
@@ -147,7 +150,7 @@ def quarter_turn(face: str) -> FaceMap:
 
 @lru_cache(maxsize=2)
 def facelet_names(side: int) -> tuple[tuple[frozenset[str], str], ...]:
-    """Return for each facelet the faces of its piece and its own face."""
+    """Return, for each facelet, the faces of its piece, and the face that it is on."""
     names = []
     for face, row, column in product(FACES, range(side), range(side)):
         above, left, right, below = tuple(_NEIGHBOURS[face])
@@ -158,7 +161,7 @@ def facelet_names(side: int) -> tuple[tuple[frozenset[str], str], ...]:
 
 @lru_cache(maxsize=256)
 def _sticker_origins(side: int, turn: Turn) -> tuple[int, ...]:
-    """Return for each facelet the facelet its sticker comes from."""
+    """Return, for each facelet, the facelet from which a turn moves a sticker to it."""
     names, rotation = facelet_names(side), quarter_turn(turn.face)
     number = {name: at for at, name in enumerate(names)}
     origins = list(range(len(names)))

@@ -54,7 +54,7 @@ def compose(state: State, action: State) -> State:
 
 
 def inverse(state: State) -> State:
-    """Return the inverse of a state."""
+    """Return the state that undoes `state`."""
     result = [0] * len(state)
     for home, place in enumerate(state):
         result[place] = home
@@ -69,7 +69,7 @@ def conjugate(state: State, faces: FaceMap) -> State:
 
 @cache
 def _whole_rotation(faces: tuple[tuple[str, str], ...]) -> tuple[State, State]:
-    """Return the state after the whole cube is rotated or mirrored, and its inverse."""
+    """Return the state after rotating or mirroring the whole cube, and its inverse state."""
     rotation = move_pieces(dict(faces))
     return rotation, inverse(rotation)
 
@@ -99,7 +99,7 @@ def symmetries() -> tuple[FaceMap, ...]:
 
 
 def facelets_of(state: State, side: int) -> str:
-    """Return the stickers of a state as a board has them."""
+    """Return the stickers of a state in the order of `Board.facelets`."""
     colours = {_STICKER_NAME[place]: STICKERS[home][1] for home, place in enumerate(state)}
     return "".join(colours.get(name, name[1]) for name in facelet_names(side))
 
@@ -124,7 +124,7 @@ def iter_pieces(facelets: str, side: int) -> Iterator[PlacedPiece]:
 
 
 def home_faces(facelets: str, side: int) -> dict[str, str]:
-    """Return the home face of each colour: by its centre, or by the corner DBL of a 2x2x2."""
+    """Return the home face of each colour: by the centres, or by the corner DBL of a 2x2x2."""
     if side == 3:
         return {facelets[9 * number + CENTRE]: face for number, face in enumerate(FACES)}
     names = facelet_names(2)
@@ -157,7 +157,7 @@ PieceReader = Callable[[State], list[tuple[int, int]]]
 
 
 class Coordinates(NamedTuple):
-    """A state as numbers."""
+    """The coordinates of a state."""
 
     twist: int
     flip: int
@@ -168,7 +168,7 @@ class Coordinates(NamedTuple):
 
 
 def slice_placements() -> list[Places]:
-    """Return the places of four edges, by slice_sorted."""
+    """Return the ordered places of four edges, indexed by `slice_sorted`."""
     return [order for choice in reversed(list(combinations(range(12), 4))) for order in permutations(choice)]
 
 
@@ -202,17 +202,20 @@ def to_coordinates(states: Iterable[State]) -> list[Coordinates]:
 
 
 def corner_places(state: State) -> list[tuple[int, int]]:
-    """Return the place and twist of each corner; for a turn, those it gives to each place."""
+    """Return the place and the twist of each corner.
+
+    For the state of a turn, these are the changes that the turn makes to each place.
+    """
     return [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
 
 
 def edge_places(state: State) -> list[tuple[int, int]]:
-    """Return the same of each edge."""
+    """Return the place and the flip of each edge, as `corner_places` does for corners."""
     return [divmod(state[_EDGE_STICKERS + 2 * edge] - _EDGE_STICKERS, 2) for edge in range(len(EDGES))]
 
 
 def pocket_places(state: State) -> list[tuple[int, int]]:
-    """Return the same of the corners that turn on a 2x2x2, numbered without DBL."""
+    """Return the place and the twist of the corners that turn on a 2x2x2, numbered without DBL."""
     corners = corner_places(state)
     return [(_POCKET_CORNERS.index(corners[corner][0]), corners[corner][1]) for corner in _POCKET_CORNERS]
 
@@ -231,7 +234,10 @@ def pocket_moves() -> "tuple[array[int], array[int]]":
 
 
 def _encode_orientation(pieces: Sequence[tuple[int, int]], base: int) -> int:
-    """Return the orientations by place as one number; the last place follows from the others."""
+    """Return the orientations by place as one number.
+
+    The last place is left out: the others determine it.
+    """
     by_place = dict(pieces)
     return sum(by_place[place] * base**place for place in range(len(pieces) - 1))
 
@@ -269,7 +275,10 @@ def orientation_symmetries(base: int, pieces: PieceReader) -> list[list[int]]:
 
 
 def placement_moves(placements: list[Places], pieces: PieceReader, turns: int = TURNS) -> "array[int]":
-    """Return the move table of placements; half and reverse turns are repeated quarters."""
+    """Return the move table of placements.
+
+    Half and reverse turns are computed as repeated quarters.
+    """
     number = {places: at for at, places in enumerate(placements)}
     table = array("H", bytes(2 * turns * len(placements)))
     for first in range(0, turns, 3):
@@ -358,10 +367,10 @@ def _slice_symmetries() -> list[list[int]]:
 
 
 def _flip_masks() -> list[int]:
-    """Return for each slice the flips that a quarter rotation of the whole cube inverts.
+    """Return, for each slice, the edges whose flip a quarter rotation of the whole cube inverts.
 
-    An edge of the UD-slice has its first sticker on F or B, which becomes R or L: edges not in
-    their layer change.
+    An edge of the UD-slice has its first sticker on F or B, which becomes R or L. So the flip of
+    an edge changes if it is not in its layer: a slice edge elsewhere, or another edge in the slice.
     """
     middle = frozenset(range(SLICE, len(EDGES)))
     return [sum(1 << place for place in places ^ middle if place < len(EDGES) - 1) for places in _slice_numbers()]

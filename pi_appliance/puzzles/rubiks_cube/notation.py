@@ -53,7 +53,7 @@ _TWIST_NAMES = {1: ("clockwise", "anticlockwise"), 2: ("anticlockwise", "clockwi
 
 
 class Fault(NamedTuple):
-    """A fault of a cube: the facelet where it shows, the problem, and the remedy."""
+    """A fault of a cube: the facelet that shows it, the problem, and the remedy."""
 
     facelet: int
     message: str
@@ -229,7 +229,7 @@ def _check_brackets(row: str, line: int, problems: Problems) -> None:
 
 
 def find_faults(facelets: str, side: int, names: Mapping[str, str]) -> list[Fault]:
-    """Return why a cube cannot be solved by turning; `names` are its colours by face."""
+    """Return why a cube cannot be solved by turning. `names` has the colour of each face."""
     faults = list(_colour_count_faults(facelets, side, names))
     if not faults and side == 3:
         faults = list(_centre_faults(facelets, names))
@@ -280,7 +280,7 @@ def _piece_faults(facelets: str, side: int, names: Mapping[str, str]) -> Iterato
 
 
 def _check_piece(place: str, at: int, colours: str, colour_names: str) -> Fault | None:
-    """Return the fault of a piece with impossible colours; `colour_names` are their names."""
+    """Return the fault of a piece with impossible colours. `colour_names` is used in its text."""
     kind = "corner" if len(place) == 3 else "edge"
     name = next((name for name in CORNERS + EDGES if sorted(name) == sorted(colours)), "")
     if not name:
@@ -361,7 +361,7 @@ STYLE = """\
 
 
 def render(board: Board | str) -> str:
-    """Draw the board as an unfolded net; many cubes as a row of stickers each."""
+    """Draw the board as an unfolded net; several cubes as one row of stickers each."""
     board = load_board(board, Board)
     return "".join(f"{cube.facelets}\n" for cube in board.cubes) if board.others else draw_net(board.facelets)
 
@@ -372,7 +372,10 @@ def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - as 
 
 
 def render_solution(board: Board | str, solution: Solution) -> str:
-    """Return the solution in one row, and below in rows of five moves; of many cubes, the row."""
+    """Return the solution in one row, and again in rows of five moves.
+
+    For several cubes, only the row.
+    """
     board = load_board(board, Board)
     if board.others:
         return f"{notate(board, solution)}\n"
@@ -382,7 +385,7 @@ def render_solution(board: Board | str, solution: Solution) -> str:
 
 
 def render_svg(board: Board | str) -> str:
-    """Draw the board as SVG; of many cubes, the first one."""
+    """Draw the board as SVG; of several cubes, the first one."""
     board = load_board(board, Board)
     return _draw_cube(board.side, board.facelets, "")
 

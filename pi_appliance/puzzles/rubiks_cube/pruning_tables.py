@@ -48,7 +48,7 @@ def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTabl
 def search_tables(
     kind: Callable[..., SearchTables], moves: Tables, small: Sequence[memoryview], large: Buffer
 ) -> SearchTables:
-    """Return the tables as the kernel's class `kind` takes them."""
+    """Return the tables in the class `kind` of the kernel."""
     return kind(
         [moves[name] for name in SEARCH_MOVES],
         [moves[name] for name in ("classes", "class_of", "class_slice")],
@@ -62,13 +62,19 @@ def search_tables(
 
 @cache
 def turn_lists() -> bytes:
-    """Return the turns of each list of the large table; `TURNS` ends it. All take equal space."""
+    """Return the turns of each list of the large table.
+
+    All lists take equal space; `TURNS` ends one.
+    """
     lists = [[*(turn for turn in range(c.TURNS) if mask >> turn & 1), c.TURNS] for mask in turn_masks()]
     return b"".join(bytes(turns).ljust(c.TURNS + 1, b"\0") for turns in lists)
 
 
 def _load_saved(cache: Cache, name: str) -> Tables | None:
-    """Return the tables of a cache entry by their names; it is read and verified once."""
+    """Return the tables in a cache entry by their names.
+
+    An entry is read and verified only once.
+    """
     loaded = _LOADED.setdefault(cache, {})
     if name not in loaded and (saved := load_entry(cache, name)):
         loaded[name] = dict(zip(saved.values.get("tables", [name]), saved.buffers, strict=True))
@@ -76,17 +82,18 @@ def _load_saved(cache: Cache, name: str) -> Tables | None:
 
 
 def turn_masks() -> list[int]:
-    """Return the turns of each list of the large table, as bits; the first has all.
+    """Return the turns of each list of the large table as bits; the first list has all turns.
 
-    Nearly always one turn alone leads on, and two of different faces in most other cases. A byte
-    has room for 85 lists: those of one face, and all turns of two, three, four and six faces.
+    Nearly always, only one turn shortens the way, and in most other cases two turns of different
+    faces do. A byte has room for 85 lists: those of one face, and all turns of two, three, four and
+    six faces.
     """
     whole = [sum(7 << 3 * face for face in faces) for size in (6, 2, 3, 4) for faces in combinations(range(6), size)]
     return whole + [bits << 3 * face for face in range(6) for bits in _SINGLE_FACE]
 
 
 def shortest_lists() -> bytes:
-    """Return for each set of turns (as bits) the number of the shortest list that has them all."""
+    """Return, for each set of turns (as bits), the number of the shortest list with all of them."""
     masks = turn_masks()
     exact = {mask: number for number, mask in enumerate(masks)}
     whole = [sum(7 << 3 * face for face in range(6) if faces >> face & 1) for faces in range(64)]
@@ -101,7 +108,7 @@ def shortest_lists() -> bytes:
 
 
 def has_loaded_tables(runtime: SearchRuntime) -> bool:
-    """Return whether this process has read the small tables already, so that they cost nothing."""
+    """Return whether this process has already read the small tables."""
     return SMALL_NAME in _LOADED.get(runtime.cache, {})
 
 
@@ -113,7 +120,7 @@ def load_small_tables(runtime: SearchRuntime) -> tuple[Tables, list[memoryview]]
 
 
 def cached_tables(runtime: SearchRuntime, name: str, build: Callable[[], Mapping[str, Buffer]]) -> Tables:
-    """Return tables by their names; build and cache them if they are missing."""
+    """Return tables by their names. If they are not in the cache, build and store them."""
     if saved := _load_saved(runtime.cache, name):
         return saved
     if name not in _BUILT:
@@ -146,7 +153,7 @@ def _build_move_tables(runtime: SearchRuntime) -> "dict[str, array[int]]":
 
 
 def class_moves(moves: Mapping[str, Sequence[int]]) -> "dict[str, array[int]]":
-    """Return the class after each turn of the first position of each class, and its slice."""
+    """Return, for the first position of each class, the class after each turn, and the slice."""
     flip, slices, class_of = moves["flip"], moves["slice"], moves["class_of"]
     table, where = array("I"), array("H")
     for first in moves["class_first"]:
@@ -194,7 +201,7 @@ def build_distance_table(
 
 @dataclass(slots=True)
 class LargeTableBuild:
-    """The large table while it is built: entries by distance, current depth and next row."""
+    """The large table while it is built: entries per distance, current depth and next row."""
 
     large: "memoryview[int]"
     counts: list[int]
@@ -265,7 +272,7 @@ def _run_levels(
 
 
 def _row_change(build: LargeTableBuild, moves: Tables) -> Callable[[int], int]:
-    """Return the function that changes a row at this depth, and returns the entries found."""
+    """Return a function that changes a row at the current depth and returns the entries found."""
     large, depth, twists = build.large, build.depth, array("H", bytes(2 * c.TWISTS))
     classes, turns, symmetry, alike = (moves[name] for name in _ROW_TABLES)
     if depth < _BACKWARD_DEPTH:  # apply turns to the entries at this depth
@@ -279,7 +286,10 @@ def _row_change(build: LargeTableBuild, moves: Tables) -> Callable[[int], int]:
 def _change_rows(
     build: LargeTableBuild, change: Callable[[int], int], rows: range, runtime: SearchRuntime
 ) -> Generator[tuple[int, int], None, None]:
-    """Yield rows done and entries found; on all cores where each row is changed by itself."""
+    """Yield the number of rows done and of entries found.
+
+    If each row is changed alone, all cores work.
+    """
     if build.depth < _BACKWARD_DEPTH:
         yield from ((1, change(row)) for row in rows)
         return

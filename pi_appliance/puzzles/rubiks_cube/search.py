@@ -1,8 +1,8 @@
 """Search a 3x3x3: for a short solution in two phases, or for all shortest ones.
 
-Two phases (Kociemba): the cube and its inverse are searched along three axes in turn, with phase 1
-of 0 turns, then 1, ... The shortest solutions: a bidirectional search finds near ones; others are
-searched depth after depth.
+Two phases (Kociemba): the cube and its inverse are searched along three axes in turn, first with 0
+turns in phase 1, then with 1, and so on. Shortest solutions: a bidirectional search finds them if
+they are short. Longer ones are searched depth after depth.
 """
 
 from array import array
@@ -58,7 +58,7 @@ class CubeView(NamedTuple):
 
 
 class WorkUnit(NamedTuple):
-    """A phase 1 of `length` turns of one view; of its first turns every `parts`-th pair."""
+    """A part of phase 1 with `length` turns of one view: every `parts`-th pair of first turns."""
 
     length: int
     view: int
@@ -80,7 +80,7 @@ def axis_rotations() -> list[FaceMap]:
 
 @lru_cache(maxsize=1)
 def cube_views(state: State) -> Sequence[CubeView]:
-    """Return the different views of a state: along each axis, as it is and inverted."""
+    """Return the different views of a state: along each axis, each also inverted."""
     variants = [(rotation, is_inverse) for is_inverse in (False, True) for rotation in axis_rotations()]
     seen = [c.conjugate(c.inverse(state) if is_inverse else state, rotation) for rotation, is_inverse in variants]
     views: dict[State, CubeView] = {}
@@ -101,7 +101,10 @@ def may_be_near(state: State, tables: SearchTables) -> bool:
 
 @cache
 def turn_prefixes(length: int) -> Sequence[Turns]:
-    """Return the first turns of solutions: no face twice in a row, opposite faces in one order."""
+    """Return the sequences of `length` turns that can begin a solution.
+
+    No face is turned twice in a row, and opposite faces are turned in one order only.
+    """
     if not length:
         return [()]
     pairs = product(turn_prefixes(length - 1), range(TURNS))
@@ -134,7 +137,7 @@ class TwoPhaseSearch:
         return self._finished_nodes if self._executor else self._search.nodes
 
     def run(self, should_stop: StopCondition = lambda _moves, _nodes: False) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, at least one, and None now and then."""
+        """Yield each shorter solution, at least one; and None from time to time."""
         if not self._executor:
             for unit in self._work_units(should_stop):
                 yield from self._search_unit(unit, should_stop)
@@ -250,13 +253,19 @@ def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool)
 
 
 def _may_follow(turn: int, other: int) -> bool:
-    """Return whether `other` may come next: another face, opposite faces in one order."""
+    """Return whether `other` may follow `turn`.
+
+    Another face, and opposite faces in one order only.
+    """
     return turn // 3 not in {other // 3, other // 3 + 3}
 
 
 @dataclass(slots=True)
 class OptimalState:
-    """Progress: no solution is shorter than `length`, and `done` work units of it are searched."""
+    """The progress.
+
+    No solution is shorter than `length`, and `done` work units of it are searched.
+    """
 
     length: int
     done: int = 0
@@ -268,7 +277,7 @@ class OptimalState:
 
 
 class OptimalSearch:
-    """Search for all shortest solutions of one 3x3x3; resumes from its checkpoint."""
+    """Searches for all shortest solutions of one 3x3x3, and resumes from its checkpoint."""
 
     def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
         self._state, self._tables, self._runtime = state, tables, runtime

@@ -101,7 +101,7 @@ def solve_many(boards: Sequence[Board | str], runtime: SearchRuntime = SERIAL) -
 
 
 def _solve_each(board: Board, mode: SolveMode, runtime: SearchRuntime) -> Answer[Solution]:
-    """Return a solution of each cube, found as they are listed."""
+    """Return a solution of each cube. A cube is solved when its solution is listed."""
     if mode is not SolveMode.FIRST:
         raise Refused(f"many cubes have one solution each (`{SolveMode.FIRST}`), not `{mode}`; use one cube per file")
     cubes, nodes, moves = board.cubes, 0, 0
@@ -181,7 +181,7 @@ def precompute(runtime: SearchRuntime) -> Answer[Solution]:
 
 
 def foretell(board: Board | None, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> Footprint:
-    """Foretell the tables of `board`, or of both cubes if it is None."""
+    """Predict the memory of the tables that `board` needs; without a board, of all tables."""
     sides = {cube.side for cube in board.cubes} if board else {2, 3}
     wanted = {CACHE_NAME: POCKET_BYTES * (2 in sides), SMALL_NAME: SMALL_BYTES * (3 in sides)}
     wanted[LARGE_NAME] = LARGE_SIZE * (board is None)
@@ -228,7 +228,7 @@ class _FirstSearch:
         return len(self.best.turns) if self.best else _NO_SOLUTION
 
     def seconds_spent(self, nodes: int) -> float:
-        """Return the seconds spent; without a clock, estimate them from `nodes`."""
+        """Return the seconds spent. If there is no clock, estimate them from `nodes`."""
         return self.runtime.monotonic() - self.started_at or nodes / NODES_PER_SECOND
 
     def run(self) -> Answer[Solution]:
@@ -295,7 +295,7 @@ class _FirstSearch:
 
 
 def generate(seed: int, board: Board | str = "checkers", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
-    """Return a random cube of the size and rules of `board`, and a scramble to it.
+    """Return a random cube with the size and rules of `board`, and a scramble that leads to it.
 
     `random_cube` gives the same cube without the scramble, which takes most of the time.
     """

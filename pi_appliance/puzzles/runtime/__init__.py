@@ -37,9 +37,9 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int] | array[float]"
 
 
 class Interrupted(Exception):
-    """The search must end now: deadline, signal or user request.
+    """The search must end now, because of its deadline, a signal or the user.
 
-    A search may catch it to save a checkpoint and set `partial_result`, and raises it again.
+    A search may catch this to save a checkpoint and set `partial_result`, and then raises it again.
     """
 
     def __init__(self, reason: str, partial_result: str = "") -> None:
@@ -48,9 +48,11 @@ class Interrupted(Exception):
 
 
 class Cache:
-    """Named blobs that outlive a search: tables, opening books, checkpoints. Kept in memory.
+    """Named blobs that outlive a search: tables, opening books, checkpoints.
 
-    Entries of one board (see `is_board_specific`) may expire after a month without use.
+    This class keeps them in memory.
+
+    Entries for one board (see `is_board_specific`) may expire after a month without use.
     """
 
     def __init__(self) -> None:
@@ -74,7 +76,7 @@ class Cache:
 
 
 class LazyExecutor(Executor, ABC):
-    """An executor whose `map` makes few calls before their results are requested."""
+    """An executor whose `map` runs only a few calls ahead of the results that are requested."""
 
     def map(
         self,
@@ -90,7 +92,7 @@ class LazyExecutor(Executor, ABC):
 
     @abstractmethod
     def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
-        """Yield the results of one item each, in order."""
+        """Call `function` with each of `items`, and yield the results in order."""
 
 
 class SerialExecutor(LazyExecutor):
@@ -111,7 +113,7 @@ Prepare: TypeAlias = Callable[[Shared, "SearchRuntime"], Callable[[Item], Result
 
 
 class _Prepared(NamedTuple):
-    """A function that `SearchRuntime.map` prepared."""
+    """A function that `SearchRuntime.map` has prepared, and what it was prepared from."""
 
     thread: int
     prepare: object
@@ -120,7 +122,10 @@ class _Prepared(NamedTuple):
 
 
 class SearchRuntime:
-    """Everything a search may use: here one core, a cache in memory, no deadline, and time 0."""
+    """Everything that a search may use.
+
+    This class has one core, a cache in memory and no deadline.
+    """
 
     cores = 1  # the number of calls that `executor` makes at the same time
     memory_is_limited = True
@@ -138,7 +143,10 @@ class SearchRuntime:
         *,
         executor: "ExecutorSource | None" = None,
     ) -> None:
-        """Make the calls of `map` by `executor`, or one that it makes; else in this process."""
+        """Let `map` use the given executor, or an executor that the function makes.
+
+        Else this process.
+        """
         self.remote = None
         if executor is not None:
             from pi_appliance.puzzles.runtime.remote import RemoteExecutor  # noqa: PLC0415 - it imports this module
@@ -183,7 +191,7 @@ class SearchRuntime:
         """Raise Refused, with a remedy, unless `size` bytes for `purpose` fit into memory."""
 
     def detach(self, *, memory_is_limited: bool = True) -> "SearchRuntime":
-        """Return this runtime without its saved tables and checkpoints."""
+        """Return a runtime like this one, but without its saved tables and checkpoints."""
         other = copy(self)
         other.cache, other.checkpoints, other.memory_is_limited = Cache(), set(), memory_is_limited
         other.prepared = None
@@ -198,9 +206,9 @@ _LARGE_BUFFER = 2**24  # bytes: pages of 2 MB are worth the time to clear them
 
 
 def _map_large_pages(size: int) -> memoryview:
-    """Map zero bytes of this process, where possible in large pages.
+    """Return zero bytes in memory of this process, if possible in large pages.
 
-    A table is read at random, which takes a quarter less time than with pages of 4 kB.
+    Random reads of a table take a quarter less time than with pages of 4 kB.
     """
     try:
         mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -215,9 +223,11 @@ SERIAL = SearchRuntime()  # for searches that get no other runtime
 
 
 def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iterator[None]:
-    """Yield at each solution that a kernel search finds; report after each budget that is spent.
+    """Yield at each solution that a kernel search finds.
 
-    `run` continues the search with its budget; it returns 0 at the end and 1 for a solution.
+    Call `report` whenever its budget is spent.
+
+    `run` continues the search with a new budget; it returns 0 at the end and 1 for a solution.
     """
     while result := run():
         if result == 1:
@@ -227,7 +237,7 @@ def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iter
 
 
 def spans(size: int, step: int, report: Callable[[], object] = lambda: None) -> Iterator[tuple[int, int]]:
-    """Yield ranges of `step` up to `size`; report after each."""
+    """Yield ranges of length `step` up to `size`. Call `report` after each."""
     for first in range(0, size, step):
         yield first, min(first + step, size)
         report()
@@ -254,7 +264,7 @@ def walk_levels(
 
 @contextlib.contextmanager
 def partial_result(describe: Callable[[], str]) -> Iterator[None]:
-    """Describe the partial result if the block is interrupted, and nothing within it did."""
+    """Describe the partial result if the block is interrupted, unless a block within it did so."""
     try:
         yield
     except Interrupted as interrupted:
@@ -283,7 +293,10 @@ def save_entry(cache: Cache, name: str, values: Mapping[str, object], buffers: S
 
 
 def load_entry(cache: Cache, name: str) -> SavedState | None:
-    """Return what `save_entry` saved under this name; None if missing, damaged or foreign."""
+    """Return the entry that `save_entry` saved.
+
+    None if it is missing, damaged or of another format.
+    """
     content = cache.load(name)
     if content is None or len(content) < _HEADER.size:
         return None
@@ -397,7 +410,7 @@ _READ_SIZE = 1_000_000  # bytes
 
 
 def is_board_specific(name: str) -> bool:
-    """Return whether the entry belongs to one board: its name has a hash of 8 digits or more."""
+    """Return whether the entry is for one board: its name then has a hash of 8 digits or more."""
     return _BOARD_HASH.search(name) is not None
 
 
@@ -412,7 +425,7 @@ class FileCache(Cache):
         self._folder = folder
 
     def load(self, name: str) -> memoryview | None:
-        """Return the content, mapped from its file. A damaged file is set aside."""
+        """Return the content, mapped from its file. A damaged file is renamed."""
         path = self._path(name)
         content = None
         try:
@@ -444,7 +457,7 @@ class FileCache(Cache):
             file.write(_FILE_HEADER.pack(_FILE_MAGIC, checksum, length))
 
     def remove(self, name: str) -> None:
-        """Delete the entry, if it exists and we may; otherwise it only takes space."""
+        """Delete the entry. If that is not possible, it only takes space."""
         with contextlib.suppress(OSError):
             self._path(name).unlink()
 
@@ -497,7 +510,10 @@ def _atomic_write(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _is_intact(file: IO[bytes]) -> bool:
-    """Verify the header by reading: an unreadable mapped page would end the process (SIGBUS)."""
+    """Verify a file by reading it.
+
+    Reading an unreadable page of a mapped file would kill the process.
+    """
     header = file.read(_FILE_HEADER.size)
     if len(header) < _FILE_HEADER.size:
         return False

@@ -12,7 +12,10 @@ _MIN_PART = 0.02
 
 
 class StopSignals:
-    """The first SIGTERM, SIGINT or SIGHUP makes `wakeup_fd` readable; a second SIGINT raises."""
+    """The signals that stop a search: SIGTERM, SIGINT and SIGHUP.
+
+    The first one makes `wakeup_fd` readable; a second SIGINT raises KeyboardInterrupt.
+    """
 
     def __init__(self) -> None:
         self.signal = 0
@@ -41,7 +44,7 @@ class StopSignals:
 
 
 class Deadline:
-    """The time limit of a search, without the time of suspensions (SIGSTOP, Ctrl-Z)."""
+    """The time limit of a search. It does not count the time of suspensions (SIGSTOP, Ctrl-Z)."""
 
     def __init__(self, seconds: float | None) -> None:
         self._checked_at = time.monotonic()

@@ -1,6 +1,7 @@
 """An executor that makes calls in forked copies of this process, on all cores: see ADR 0040.
 
-Unlike the standard pool, it pickles no function (tables are too large) and takes few items ahead.
+Unlike the standard process pool, it pickles no function, because tables are too large, and takes
+only few items ahead.
 """
 
 import contextlib
@@ -175,7 +176,7 @@ def _run_worker(
 
 
 def pickle_result(function: Callable[[Any], Any], item: Any) -> bytes:
-    """Make a call; return `(None, result)` or `(class, state)` of the exception, pickled."""
+    """Make a call, and pickle its result: `(None, result)`, or `(class, state)` of an exception."""
     try:
         return pickle.dumps((None, function(item)), pickle.HIGHEST_PROTOCOL)
     except BaseException as error:  # noqa: BLE001 - the parent raises it
@@ -187,7 +188,7 @@ def pickle_result(function: Callable[[Any], Any], item: Any) -> bytes:
 
 
 def unpickle_result(message: bytes) -> Any:
-    """Return the result of a call, or raise its exception."""
+    """Return the result in a message of `pickle_result`, or raise its exception."""
     error_type, result = pickle.loads(message)  # noqa: S301 - written by another process of the search
     if error_type is None:
         return result

@@ -32,7 +32,7 @@ _ADDRESS_SPACE = 3 * 2**30 if sys.maxsize < 2**32 else None
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """One limit on the memory of this process, in bytes."""
+    """A limit on the memory of this process, in bytes, and how much of it is used."""
 
     limit: int
     used: int
@@ -42,7 +42,7 @@ class MemoryBudget:
 
 @dataclass(frozen=True, slots=True)
 class SysPaths:
-    """Where Linux reports limits and usage."""
+    """The folders where Linux reports limits and usage."""
 
     proc: Path = Path("/proc")
     cgroups: Path = Path("/sys/fs/cgroup")
@@ -52,7 +52,7 @@ SYS_PATHS = SysPaths()
 
 
 def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS) -> int:
-    """Return how many processes can run at once, within `cpu_percent` of one processor."""
+    """Return how many processes can run at the same time, within `cpu_percent` of one processor."""
     limits = [cpu_percent / 100] if cpu_percent else []
     for folder in _cgroup_folders(paths):
         quota, period = _read_words(folder / "cpu.max", "max 100000")[:2]
@@ -62,7 +62,10 @@ def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS)
 
 
 def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> None:
-    """Raise Refused, naming the tightest limit, unless `size` bytes more fit into `budgets`."""
+    """Raise Refused unless `size` more bytes fit into `budgets`.
+
+    The message names the tightest limit.
+    """
     exceeded = [budget for budget in budgets if size > budget.limit - budget.used]
     if not exceeded:
         return
@@ -76,7 +79,10 @@ def require_memory(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> 
 def memory_budgets(
     advice: str, paths: SysPaths = SYS_PATHS, address_space: int | None = _ADDRESS_SPACE
 ) -> list[MemoryBudget]:
-    """Return all limits on the memory of this process; `advice` is how to raise its job's."""
+    """Return all limits on the memory of this process.
+
+    `advice` says how to raise the limit of the job.
+    """
     owner = "the limit of the job" if advice else "a limit of this shell (ulimit -d)"
     budgets = list(_cgroup_budgets(paths, advice))
     data_limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
@@ -195,7 +201,10 @@ class LocalRuntime(SearchRuntime):
             raise MemoryError from None
 
     def require_memory(self, size: int, purpose: str) -> None:
-        """Raise Refused, naming the tightest limit, unless `size` bytes more fit into memory."""
+        """Raise Refused unless `size` more bytes fit into memory.
+
+        The message names the tightest limit.
+        """
         if self.memory_is_limited:
             require_memory(size, purpose, memory_budgets(self._memory_advice))
 

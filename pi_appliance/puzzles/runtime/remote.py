@@ -1,7 +1,7 @@
 """Make the calls of a search by any standard executor: processes, or the machines of a cluster.
 
-What all calls share, such as a table, goes to each worker once, under the hash of its bytes: see
-ADR 0160. Several items go together, so that a distant worker has work for a while.
+Data that all calls share, such as a table, goes to each worker once, under the hash of its bytes:
+see ADR 0160. Several items are sent together, so that a distant worker is busy for a while.
 """
 
 import io
@@ -42,7 +42,7 @@ _KEPT_TABLES = 2  # by a worker: the newest
 
 
 class RemoteExecutor:
-    """Makes calls by an executor whose workers share no memory with this process."""
+    """Makes calls by an executor whose workers do not share memory with this process."""
 
     def __init__(self, source: ExecutorSource) -> None:
         self.source = source
@@ -77,7 +77,7 @@ class RemoteExecutor:
         return self.packed[2]
 
     def replace_broken(self, broken: Executor, error: BaseException) -> None:
-        """Make another executor instead of a broken one. Raises Refused."""
+        """Replace a broken executor by a new one. Raises Refused if this object cannot make one."""
         if broken is not self.executor:
             return  # it was replaced already
         if isinstance(self.source, Executor):
@@ -89,13 +89,13 @@ class RemoteExecutor:
         self.executor = self.source()
 
     def close(self) -> None:
-        """Shut down the executor if it was made here."""
+        """Shut down the executor if this object has made it."""
         if not isinstance(self.source, Executor):
             self.executor.shutdown(wait=False, cancel_futures=True)
 
 
 class _Table(NamedTuple):
-    """A `prepare` function and what it shares, pickled."""
+    """A `prepare` function and its shared data, pickled."""
 
     digest: str
     content: bytes
@@ -103,7 +103,7 @@ class _Table(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The items of a batch, and the table for a worker that may lack it."""
+    """A batch of items for a worker. `content` is the pickled table if the worker may lack it."""
 
     digest: str
     content: bytes | None  # of the table
@@ -111,12 +111,15 @@ class _Call:
     token: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def __dask_tokenize__(self) -> str:
-        """Tell calls apart for Dask, which keeps the result of equal ones and would hash tables."""
+        """Return a unique text.
+
+        Dask would reuse the results of equal calls, and would hash tables.
+        """
         return self.token
 
 
 class _Reply(NamedTuple):
-    """What a worker sends back; without results, it lacks the table."""
+    """The answer of a worker. Without results, it says that the worker lacks the table."""
 
     worker: str
     thread: str
@@ -126,7 +129,7 @@ class _Reply(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """Items that are sent together."""
+    """Items that are sent to a worker together."""
 
     items: bytes
     size: int
@@ -135,7 +138,7 @@ class _Batch:
 
 
 class _Batches:
-    """The batches of one map, on their way through the executor."""
+    """The batches of one `map` that are on their way through the executor."""
 
     def __init__(
         self, remote: RemoteExecutor, table: _Table, items: Iterable[Any], check_stop: Callable[[], None]
@@ -165,7 +168,7 @@ class _Batches:
                     self._receive(future)
 
     def cancel(self) -> None:
-        """Cancel what has not begun."""
+        """Cancel the batches that have not begun."""
         for future in self._pending:
             future.cancel()
 
@@ -222,7 +225,10 @@ class _Batches:
                 self._send(batch)
 
     def _note_arrival(self, asking: str) -> None:
-        """Send the held batches, the first with the table again if another worker received it."""
+        """Send the batches that were held back until a worker had received the table.
+
+        If another worker received it, the first batch contains the table again.
+        """
         if asking in self._lacking:
             self._lacking[asking] -= 1
             if not self._lacking[asking]:  # the worker may have left; if not, it asks again
@@ -247,7 +253,7 @@ class _Batches:
 
 
 def run_calls(call: _Call) -> _Reply:
-    """Make the calls of a batch on a worker, by the table with its digest; else ask for it."""
+    """Make the calls of a batch on a worker. If the worker lacks the table, ask for it."""
     if not _WORKER.has_table(call.digest, call.content):
         return _Reply(_WORKER.name, "", 0, [])
     began, results = time.monotonic(), list[bytes]()
@@ -271,7 +277,7 @@ def is_cancelled() -> bool:
 
 
 class _WorkerRuntime(SearchRuntime):
-    """The runtime of the calls on a worker, which interrupts those that were cancelled."""
+    """The runtime of calls on a worker. It interrupts the calls of a cancelled search."""
 
     def __init__(self, digest: str) -> None:
         super().__init__(time.monotonic)
@@ -301,7 +307,10 @@ class _Worker:
         self._thread = threading.local()
 
     def has_table(self, digest: str, content: bytes | None) -> bool:
-        """Return whether the table is here, after it is taken from `content` if it is new."""
+        """Return whether the table is in this process.
+
+        A new one is first unpickled from `content`.
+        """
         with self._lock:
             if digest not in self._tables and content is not None:
                 self._tables[digest] = pickle.loads(content)  # noqa: S301 - from a search
@@ -326,7 +335,7 @@ _WORKER = _Worker()
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles views of numbers, too."""
+    """A pickler that also accepts views of numbers."""
 
     def reducer_override(self, obj: Any) -> Any:
         """Return how to rebuild a view, or that the usual way is right."""

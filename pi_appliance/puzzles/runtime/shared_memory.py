@@ -1,7 +1,7 @@
 """Memory that unrelated processes of one machine share, such as the workers of an executor.
 
-A table is a file in a folder in memory. Who uses it has a lock on it, which ends with the process,
-so that tables of killed processes are found and removed.
+A table is a file in a folder in memory. Each process that uses the table holds a lock on the file.
+The lock ends with the process, so tables of killed processes are found and removed.
 """
 
 import contextlib
@@ -17,9 +17,11 @@ _OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_table(name: str, size: int, folder: Path = FOLDER) -> memoryview:
-    """Return `size` bytes that processes of this user share by `name`, zero for the first one.
+    """Return `size` bytes that all processes of this user share under `name`.
 
-    They are bytes of this process alone where the folder is missing or has no room.
+    They are zero at first.
+
+    If the folder is missing or full, only this process has the bytes.
     """
     remove_unused_tables(folder)
     path = folder / f"{PREFIX}{name}"
@@ -61,7 +63,7 @@ def remove_unused_tables(folder: Path = FOLDER) -> None:
 
 
 def _release(descriptor: int, path: Path) -> None:
-    """Close a table, and remove it if no other process has it."""
+    """Close a table, and delete its file if no other process uses it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_nlink:

@@ -49,7 +49,10 @@ Solution = tuple[Capture, ...]  # captures from the first position to a single p
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The rows from top to bottom, KQRBNP or . per square, and the rules. Raises ValueError."""
+    """The rows from top to bottom, with KQRBNP or . per square, and the rules.
+
+    Raises ValueError.
+    """
 
     rows: tuple[str, ...]
     pawns: str = "down"  # which way they capture: down the drawing, up as in chess, or both
@@ -339,7 +342,10 @@ def parse(text: str, file: str = "board") -> Board:
 
 
 def _split_rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield line, column and text of each row without FEN fields, and if it is between two /."""
+    """Yield each row: its line, its column, its text, and whether it is between two /.
+
+    FEN fields after the rows are left out.
+    """
     for number, line in enumerate(text.splitlines(), 1):
         fen = _FEN.fullmatch(line)
         column = 1

@@ -1,7 +1,8 @@
 """Solve and generate solitaire chess boards.
 
-Depth first finds the first solution early. Breadth first merges equal positions level by level,
-counts hundreds of millions of solutions, and resumes at the level where it was interrupted.
+A depth-first search finds the first solution early. A breadth-first search merges equal positions
+level by level, counts hundreds of millions of solutions, and resumes at the level where it was
+interrupted.
 """
 
 from array import array
@@ -54,7 +55,7 @@ _PAWN_RANKS = {"down": (-1,), "up": (1,), "both": (-1, 1)}
 
 @dataclass(frozen=True, slots=True)
 class PackedPosition:
-    """A board for the kernel."""
+    """A board in the form that the kernel uses."""
 
     tables: kernel.CaptureTables
     table_arguments: tuple["array[int]", "array[int]", "array[int]", int, int, bool]
@@ -73,7 +74,10 @@ class PackedPosition:
 
 
 def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
-    """Convert `board` for the kernel; squares that are empty at the start if `all_squares`."""
+    """Convert `board` for the kernel.
+
+    `all_squares` includes squares that are empty at the start.
+    """
     pieces = board.pieces
     squares = tuple(board.squares if all_squares else pieces)
     index = {square: number for number, square in enumerate(squares)}
@@ -139,7 +143,7 @@ class TooManyPositions(Exception):
 
 
 class LevelSearch:
-    """The levels of one board; memory is checked before each level after `checked_positions`."""
+    """The levels of one board. From `checked_positions` on, memory is checked before each level."""
 
     def __init__(
         self,
@@ -177,7 +181,7 @@ class LevelSearch:
                 self.sizes.append(len(next_level))
 
     def count_levels(self) -> list[PathCounts]:
-        """Return the positions on solutions by level, with their paths to the end, if any."""
+        """Return the positions on solutions by level, with their number of paths to the end."""
         levels = [self.level]
         with partial_result(self._describe_progress):
             while not self.is_solved and self.level:
@@ -308,7 +312,10 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 
 
 def _solve_by_levels(levels: LevelSearch, mode: SolveMode, answer: Answer[Solution]) -> Answer[Solution]:
-    """Count the solutions level by level; keep the levels and list them, if that is asked for."""
+    """Count the solutions level by level.
+
+    If they are to be listed, keep the levels and list them.
+    """
     counts = [] if mode is SolveMode.COUNT else levels.count_levels()
     if mode is SolveMode.COUNT:
         levels.find_last_level()

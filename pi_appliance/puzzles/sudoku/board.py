@@ -215,7 +215,7 @@ _GRID_HELP = "a grid is 81 digits in one line, or 9 rows of 9, with 0 . * or _ f
 
 
 class _LineGrid(NamedTuple):
-    """A grid in one line: its column in the file, its cells, and the solution after it or "".
+    """A grid in one line of a file: its column, its cells, and the solution after it or "".
 
     `wrong` is the column of a mistake in the solution, the mistake and its correction.
     """
@@ -358,7 +358,7 @@ def _fill_blanks(text: str) -> str:
 
 
 def _read_line_grid(row: str) -> _LineGrid | None:
-    """Read a whole grid in one row. None if the row is not, and is not meant to be, a grid."""
+    """Read a whole grid in one row. Return None if the row is not meant to be a grid."""
     if len(row) < _MIN_GRID_LENGTH:
         return None
     fields = list(_FIELD_PATTERN.finditer(row))
@@ -401,7 +401,10 @@ def _is_grid(field: str) -> bool:
 
 
 def _keeps_clues(solution: bytes, grid: bytes) -> bool:
-    """Return whether `solution` equals `grid` in every cell with a clue, by one comparison."""
+    """Return whether `solution` equals `grid` in every cell with a clue.
+
+    One comparison of large numbers is faster than a loop over the cells.
+    """
     clues = int.from_bytes(grid.translate(_CLUE_MASK))
     return (int.from_bytes(solution) ^ int.from_bytes(grid)) & clues == 0
 
@@ -446,7 +449,10 @@ def _read_row(row: str, line: int, above: list[Token], problems: Problems, *, ma
 
 
 def _read_cells(row: str) -> _Cells:
-    """Read a row with separators between all cells, some of them blank. Empty if it is not."""
+    """Read a row that has separators between all cells, some of them blank.
+
+    Return nothing if the row has another form.
+    """
     body = row.strip().removeprefix("|").removesuffix("|")
     separator = next((mark for mark in "|,;" if mark in body), None)
     fields = body.split(separator)
@@ -461,7 +467,10 @@ def _read_cells(row: str) -> _Cells:
 
 
 def _read_numbers(row: str) -> _Cells:
-    """Read a row of numbers, at least one with two digits. Empty if it is not."""
+    """Read a row of numbers, at least one of them with two digits.
+
+    Return nothing if the row has another form.
+    """
     fields = [(field.start() + 1, field[0]) for field in _FIELD_PATTERN.finditer(row)]
     size = len(fields)
     if size not in BOXES or not any(len(text) == 2 for _, text in fields):

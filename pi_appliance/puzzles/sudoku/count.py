@@ -26,7 +26,7 @@ _Branch = tuple[bytes, float]  # a grid as the kernel saves it, and its estimate
 
 
 class SolutionCount(NamedTuple):
-    """Number of solutions, whether these are all, and the guesses it took."""
+    """The number of solutions found, whether these are all, and how many guesses that took."""
 
     solutions: int
     is_complete: bool
@@ -133,7 +133,7 @@ def _branch_counter(budgets: tuple[int, int], _: SearchRuntime) -> Callable[[_Br
 
 
 def _open_branches(search: kernel.GridSearch, weight: float) -> Iterator[_Branch]:
-    """Yield the unsearched frames of a search; each guess is taken for half of the rest."""
+    """Yield the unsearched frames of a search. Each guess is assumed to cover half of the rest."""
     frame_words = array("I", bytes(_FRAME_BYTES))
     for frame in range(search.top + 1):
         search.save_frame(frame, frame_words)

@@ -23,7 +23,7 @@ STYLE = """\
 
 
 def render(board: Board | str) -> str:
-    """Draw the board as `parse` reads it: one grid with ruled boxes, or a grid per line."""
+    """Draw the board as text that `parse` can read: one ruled grid, or one grid per line."""
     board = load_board(board, Board)
     if not board.has_many_grids:
         return draw_grid(board.grids[0], board.size)
@@ -46,7 +46,7 @@ def notate(board: Board | str, solution: Solution) -> str:
 
 
 def render_svg(board: Board | str) -> str:
-    """Draw the board as SVG; of many grids, the first nine."""
+    """Draw the board as SVG; of several grids, the first nine."""
     board = load_board(board, Board)
     if not board.has_many_grids:
         grid = board.grids[0]
@@ -79,7 +79,7 @@ def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
 
 
 def as_grid(board: Board, solution: Solution) -> Grid | None:
-    """Return a single grid for a page on which it is solved; None for many grids."""
+    """Return a single grid for a page on which a person solves it; None for several grids."""
     if board.has_many_grids:
         return None
     return Grid(
@@ -112,7 +112,10 @@ def _cell_side(size: int) -> int:
 def _grid_parts(
     grid: str, size: int, candidates: CandidateGrid | None = None, deduction: Deduction | None = None
 ) -> Iterator[str]:
-    """Yield the drawing of the clues, of the `candidates` before a `deduction`, and its result."""
+    """Yield the parts of a drawing.
+
+    The clues, the `candidates` before a `deduction`, and its result.
+    """
     side = _cell_side(size)
     length = side * size
     yield f'<g transform="translate({MARGIN} {MARGIN})">'
@@ -140,7 +143,7 @@ def _shade_parts(candidates: CandidateGrid, deduction: Deduction, side: int) -> 
 
 
 def _text_parts(grid: str, size: int, candidates: CandidateGrid | None, deduction: Deduction | None) -> Iterator[str]:
-    """Yield a text element per style: a tenth of the size of one element for each symbol."""
+    """Yield one text element per style, which is a tenth of the size of one element per symbol."""
     side, (width, height) = _cell_side(size), BOXES[size]
     digit_height, candidate_height = side * 0.55, side * 0.8 / max(width, height)
     heights = dict.fromkeys(("su-clue", "su-found", "su-new"), digit_height)

@@ -1,6 +1,7 @@
 """Solve grids of any size with a SAT solver: the library python-sat, extra `sudoku`; see ADR 0055.
 
-A variable says that a digit stands in a cell. Learnt clauses stay true for all later queries.
+A variable means that a certain digit is in a certain cell. Learnt clauses stay true for all later
+queries.
 """
 
 import sys
@@ -55,7 +56,10 @@ class SatSearch:
         self._solver.add_clause([-self._variable(cell, symbol) for cell, symbol in enumerate(solution)])
 
     def solutions(self) -> Iterator[str]:
-        """Yield each solution, and forbid it."""
+        """Yield each solution.
+
+        Each one is forbidden after that, so that the next query finds another.
+        """
         while (solution := self.solve()) is not None:
             self.forbid(solution)
             yield solution

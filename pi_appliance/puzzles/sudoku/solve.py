@@ -1,7 +1,7 @@
-"""Solve one sudoku or the many of a file, and generate them.
+"""Solve one sudoku or the many of a file, and generate sudokus.
 
-A generated grid is a random full one, from which clues are removed while it stays unique. The grids
-of a file are solved on all cores; an interrupted run is resumed.
+To generate one, clues are removed from a random full grid as long as the solution is unique. The
+grids of a file are solved on all cores, and an interrupted run is resumed.
 """
 
 from array import array
@@ -82,7 +82,10 @@ def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRun
 
 
 def _full_grid(size: int, rng: Random) -> str:
-    """Return a full grid: three random boxes of 9x9 solved further, else a shuffled pattern."""
+    """Return a full grid.
+
+    A 9x9 is solved from three random boxes; other sizes are a shuffled pattern.
+    """
     if size != 9:
         return _shuffled_pattern(size, rng)
     symbols = [EMPTY] * 81
@@ -149,9 +152,9 @@ MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
 def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRuntime = SERIAL) -> Answer[Solution]:
-    """Solve the board; always searches for a second solution. Raises Interrupted, Refused.
+    """Solve the board, and search for a second solution in any case. Raises Interrupted, Refused.
 
-    Bands of bits as in tdoku (see docs/puzzles/sudoku.md); other sizes by SAT.
+    A 9x9 is solved with bands of bits as in tdoku (see docs/puzzles/sudoku.md), other sizes by SAT.
 
     >>> from pi_appliance.puzzles import sudoku
     >>> answer = sudoku.solve(sudoku.BOARDS["seventeen"])
