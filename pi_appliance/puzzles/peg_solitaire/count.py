@@ -456,7 +456,7 @@ class SolutionCounter:
         return Frontier(game, {game.canonical(begin[0]): len(orbit)}, self.runtime)
 
     def _join(self, cells: "array[int]") -> int:
-        """Return the ways through all pairs of positions that are one jump apart, times the symmetries."""
+        """Return the ways through all pairs of positions one jump apart, times the symmetries."""
         front = self.forward
         done, total = self.joined
         for part in front.map_classes(_prepare_meetings, (front.game, cells, self.field.full), done):
