@@ -86,7 +86,7 @@ def check_config(path: Path) -> ConfigCheckJson:
         "content": ", ".join(counts),
         "problems": [],
         "warnings": [
-            *map(str, warnings.config_warnings(config, known, clock.now())),
+            *map(str, warnings.config_warnings(tree, config, known, clock.now())),
             *map(str, missing_sources(tree, config, known, stations)),
             *([f"{name}: {secrets.NOT_SET_UP}; run: pi-appliance qr"] if secrets.needs_setup(config, known) else []),
             *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),

@@ -8,7 +8,6 @@ from typing import Any
 from pi_appliance import plugins
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import Tree
-from pi_appliance.config.loader import read_yaml
 from pi_appliance.config.options import Config
 from pi_appliance.config.triggers import MQTT_PASSWORD, NO_GPIO, NO_MQTT
 from pi_appliance.errors import ConfigError, Problem, Refused
@@ -16,9 +15,8 @@ from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.system.network import is_loopback_only
 
 
-def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
+def config_warnings(tree: Tree, config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
     """Return the problems of future runs: misleading schedules, missing files and keys."""
-    tree = read_yaml(config.path)
     warnings = list(_schedule_lints(tree, config, now))
     for name, job in config.jobs.items():
         for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():

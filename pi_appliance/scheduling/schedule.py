@@ -91,9 +91,12 @@ def parse_expression(text: str) -> str:
     for name, field in zip(_RANGES, parts, strict=True):
         _reject_unlike_cron(name, field)
     expression = " ".join(parts)
-    if wrong := _wrong_field(parts):
-        raise ValueError(f"invalid {wrong} in {expression!r}: {_RANGES[wrong]}")
-    _reject_rare_days(expression)
+    try:
+        first, second = islice(CronSim(expression, _ANY_TIME), 2)
+    except CronSimError:
+        raise ValueError(_explain_invalid(parts)) from None
+    if second - first > _MAX_GAP:
+        raise ValueError(f"{expression!r} runs only once in {(second - first).days // 365} years; widen its days")
     return expression
 
 
@@ -132,14 +135,18 @@ def describe_expression(expression: str) -> str:
     return _WRONG_ORDINAL.sub(lambda match: match[1] + _ORDINALS[match[1][-1]], text)
 
 
-def _wrong_field(parts: Sequence[str]) -> str:
-    """Return the name of the first invalid field, or ''."""
+def _explain_invalid(parts: Sequence[str]) -> str:
+    """Return the first invalid field; without one, no month has the days."""
+    expression = " ".join(parts)
     for number, (name, field) in enumerate(zip(_RANGES, parts, strict=True)):
         try:
             CronSim(" ".join(field if place == number else "*" for place in range(5)), _ANY_TIME)
         except CronSimError:
-            return name
-    return ""
+            return f"invalid {name} in {expression!r}: {_RANGES[name]}"
+    minute, hour, _, month, weekday = parts
+    named = sorted(parse_fields(f"{minute} {hour} * {month} {weekday}").months)
+    months, last = ", ".join(MONTHS[each - 1] for each in named), max(MONTH_LENGTHS[each] for each in named)
+    return f"{expression!r} never runs: {months}: {last} days at most; write {last} or less"
 
 
 def _reject_unlike_cron(name: str, field: str) -> None:
@@ -171,19 +178,6 @@ def _reject_odd_range(name: str, field: str, ends: str, step: str) -> None:
 
 def _parse_number(name: str, text: str) -> int | None:
     return int(text) if text.isdigit() else _NAMES.get(name, {}).get(text.lower())
-
-
-def _reject_rare_days(expression: str) -> None:
-    """Raise ValueError for days that no month has, or that are too rare to be intended."""
-    try:
-        first, second = islice(CronSim(expression, _ANY_TIME), 2)
-    except CronSimError:
-        minute, hour, _, month, weekday = expression.split()
-        named = sorted(parse_fields(f"{minute} {hour} * {month} {weekday}").months)
-        months, last = ", ".join(MONTHS[each - 1] for each in named), max(MONTH_LENGTHS[each] for each in named)
-        raise ValueError(f"{expression!r} never runs: {months}: {last} days at most; write {last} or less") from None
-    if second - first > _MAX_GAP:
-        raise ValueError(f"{expression!r} runs only once in {(second - first).days // 365} years; widen its days")
 
 
 def _simplify_expression(expression: str) -> str:

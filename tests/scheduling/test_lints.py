@@ -103,7 +103,7 @@ def test_config_check_places_each_warning_and_uses_the_zone_of_the_job(tmp_path:
         "  seven: {kind: command, schedule: '*/70 * * * *', with: {run: [/bin/true]}}\n",
         "utf-8",
     )
-    result = warnings.config_warnings(loader.load_config(file), {}, NOW)
+    result = warnings.config_warnings(loader.read_yaml(file), loader.load_config(file), {}, NOW)
     assert [(each.line, each.column, each.message.split()[0]) for each in result] == [
         (6, 25, "*/45"),
         (6, 41, "there"),
