@@ -20,7 +20,6 @@ from pi_appliance.music.model import (
     Output,
     PlayerState,
     QueuePosition,
-    ReplayGainMode,
     Station,
     Track,
     TrackRating,
@@ -28,6 +27,7 @@ from pi_appliance.music.model import (
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import Music, MusicJson, MusicServices, music_values, remember_partition
+from pi_appliance.music.player_settings import find_setting
 from pi_appliance.music.radio.stations import ListedStation
 from pi_appliance.music.radio.streams import require_public_host
 from pi_appliance.music.sound_cards import SoundCard
@@ -231,19 +231,15 @@ async def _set_modes(player: Player, values: Values) -> None:
         await player.set_modes(**modes)
 
 
-async def _set_crossfade(player: Player, values: Values) -> None:
-    if values["seconds"] is not None:
-        await player.set_crossfade(values["seconds"])
-
-
-async def _set_replay_gain(player: Player, values: Values) -> None:
-    if values["gain"] is not None:
-        await player.set_replay_gain(ReplayGainMode(values["gain"]))
+async def _change_setting(player: Player, values: Values) -> None:
+    setting = find_setting(values)
+    value = values[setting.argument.name]
+    if value is not None:
+        await player.change_setting(setting, value)
 
 
 modes = player_command(_set_modes)
-crossfade = player_command(_set_crossfade)
-replay_gain = player_command(_set_replay_gain)
+player_setting = player_command(_change_setting)
 
 # Outputs
 

@@ -1,6 +1,6 @@
 """Music data classes in MPD's terms, the text forms of sources, and the JSON objects of the API."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Annotated, Any, Generic, TypedDict, TypeVar
@@ -439,6 +439,13 @@ class PlayerJson(TypedDict):
     audio: Annotated[str, "as in 44100:16:2"]
     partition: str
     error: Annotated[str, "the last error, as the player reports it"]
+
+
+def list_state(state: PlayerState | None) -> Mapping[str, Any] | None:
+    """Return the state for which a page draws a list. The script compares it with /events."""
+    if state is None:
+        return None
+    return {**player_values(state), "track": {"id": state.track.id if state.track else None}}
 
 
 def player_values(state: PlayerState) -> PlayerJson:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pi_appliance.music.player_settings import SETTINGS, PlayerSetting
 from pi_appliance.operations import Argument, Group, Operation, array, boolean, choice, integer, text
 from pi_appliance.roles import Role
 
@@ -121,6 +122,17 @@ def _mode_operation(mode: Argument) -> Operation:
     )
 
 
+def _setting_operation(setting: PlayerSetting) -> Operation:
+    return _player_operation(
+        setting.name,
+        setting.summary,
+        setting.argument,
+        handler=f"{_API}:player_setting",
+        show=f"{_TEXT}:player_setting",
+        example={setting.argument.name: setting.example},
+    )
+
+
 _PLAYER: Sequence[Operation] = (
     Operation(
         command="music status",
@@ -217,20 +229,7 @@ _PLAYER: Sequence[Operation] = (
         example={"random": True, "single": "once"},
     ),
     *map(_mode_operation, _MODES),
-    _player_operation(
-        "crossfade",
-        "Set or show by how many seconds tracks overlap.",
-        integer("seconds", "0 to 60; 0 switches it off", 0, 60, positional=True),
-        show=f"{_TEXT}:crossfade",
-        example={"seconds": 5},
-    ),
-    _player_operation(
-        "replay-gain",
-        "Set or show how the loudness of tracks is evened out (ReplayGain).",
-        choice("gain", "off, track, album or auto", ("off", "track", "album", "auto"), positional=True),
-        show=f"{_TEXT}:replay_gain",
-        example={"gain": "album"},
-    ),
+    *map(_setting_operation, SETTINGS.values()),
 )
 
 _OUTPUTS: Sequence[Operation] = (

@@ -14,10 +14,21 @@ from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
 from pi_appliance.music.covers import Covers
-from pi_appliance.music.model import Capability, Entry, EntryType, LibraryFilter, Page, Station, Track, is_stream
+from pi_appliance.music.model import (
+    Capability,
+    Entry,
+    EntryType,
+    LibraryFilter,
+    Page,
+    Station,
+    Track,
+    is_stream,
+    list_state,
+)
 from pi_appliance.music.mpd.player import MusicFolder, find_music_folder
 from pi_appliance.music.player import NO_PLAYER, Player
 from pi_appliance.music.player_hub import MusicServices
+from pi_appliance.music.player_settings import SETTINGS
 from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.roles import Role
 from pi_appliance.web.pages import Pages
@@ -68,7 +79,8 @@ class MusicPages:
     async def queue(self, request: Request) -> Response:
         """Show the queue."""
         player = await self._player()
-        drawn = self._services.daemon.hub.state  # before the queue is read: a later change is drawn by the script
+        # Before the queue is read: a later change is drawn by the script.
+        drawn = list_state(self._services.daemon.hub.state)
         queue = await player.list_queue(_start_of(request), PAGE_SIZE)
         favourites = await self._favourites_of(player, queue.tracks)
         return self._page("queue.html", queue=queue, favourites=favourites, drawn=drawn)
@@ -165,7 +177,7 @@ class MusicPages:
     async def sound(self, _: Request) -> Response:
         """Show modes, outputs, the size of the library and the USB drives."""
         player, capabilities = await self._player(), self._services.daemon.hub.capabilities
-        drawn = self._services.daemon.hub.state
+        drawn = list_state(self._services.daemon.hub.state)
         usb_drives: Sequence[UsbDrive] = ()
         with contextlib.suppress(Unavailable):  # USB drives are not configured, or their table is not readable
             usb_drives = self._services.daemon.usb_drives.all()
@@ -178,6 +190,7 @@ class MusicPages:
             music_folder=self._music_folder(),
             sound_cards=sound_cards.describe_for_page(),
             can_announce=bool(jobs_with_action(self._services.appliance, ANNOUNCE)),
+            settings=[each for name, each in SETTINGS.items() if name in capabilities],
             drawn=drawn,
         )
 

@@ -1,7 +1,7 @@
 """The interface that every player implements."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import (
@@ -20,10 +20,10 @@ from pi_appliance.music.model import (
     Playlist,
     Queue,
     QueuePosition,
-    ReplayGainMode,
     Source,
     TrackRating,
 )
+from pi_appliance.music.player_settings import PlayerSetting
 
 NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance.yaml and see "pi-appliance music"'
 
@@ -91,11 +91,8 @@ class Player(Protocol):
     ) -> None:
         """Set the given modes; `None` leaves a mode as it is."""
 
-    async def set_crossfade(self, seconds: int) -> None:
-        """Set the number of seconds by which tracks overlap; 0 switches crossfade off."""
-
-    async def set_replay_gain(self, gain: ReplayGainMode) -> None:
-        """Set the ReplayGain mode: whether tracks are adjusted to the same loudness."""
+    async def change_setting(self, setting: PlayerSetting, value: Any) -> None:
+        """Set `setting` to `value`. Raises Refused if the player lacks its capability."""
 
     async def list_outputs(self) -> Sequence[Output]:
         """Return the audio outputs."""

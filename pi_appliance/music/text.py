@@ -9,6 +9,7 @@ import click
 from pi_appliance.cli.client import format_local_time, format_table, printable
 from pi_appliance.config import units
 from pi_appliance.errors import Unavailable
+from pi_appliance.music.player_settings import SETTINGS, find_setting
 from pi_appliance.operations import Values
 
 _MINUTES = "%a %Y-%m-%d %H:%M"
@@ -125,8 +126,7 @@ def _active_modes(state: Mapping[str, Any]) -> list[str]:
     return [
         *(name for name in ("muted", "repeat", "random") if state[name]),
         *(name if state[name] == "on" else f"{name} once" for name in ("single", "consume") if state[name] != "off"),
-        *([f"crossfade {state['crossfade']} s"] if state["crossfade"] else []),
-        *([f"replay gain by {state['replay_gain']}"] if state["replay_gain"] != "off" else []),
+        *filter(None, (setting.describe_state(state) for setting in SETTINGS.values())),
     ]
 
 
@@ -165,16 +165,12 @@ def modes(result: Any, values: Values) -> str:
     return "\n".join(f"{name} {words.get(state[name], state[name])}" for name in values)
 
 
-def crossfade(result: Any, values: Values) -> str:
-    """Return the crossfade, or the state of the player after it was set."""
-    line = f"crossfade {_player_of(result)['crossfade']} s"
-    return line if values["seconds"] is None else player_line(result, values)
-
-
-def replay_gain(result: Any, values: Values) -> str:
-    """Return the ReplayGain mode, or the state of the player after it was set."""
-    line = f"replay gain {_player_of(result)['replay_gain']}"
-    return line if values["gain"] is None else player_line(result, values)
+def player_setting(result: Any, values: Values) -> str:
+    """Return the value of a setting, or the state of the player after it was set."""
+    setting = find_setting(values)
+    if values[setting.argument.name] is not None:
+        return player_line(result, values)
+    return setting.text.format(_player_of(result)[setting.field])
 
 
 def outputs(result: Any, _: Values) -> str:

@@ -16,11 +16,11 @@ from pi_appliance.music.model import (
     PlayerState,
     Queue,
     QueuePosition,
-    ReplayGainMode,
     Source,
     Track,
 )
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_settings import PlayerSetting
 from tests.web.list_library import ListLibrary
 
 COLTRANE = "John Coltrane"
@@ -119,13 +119,9 @@ class ListPlayer(ListLibrary):
         given = {"repeat": repeat, "random": random, "single": single, "consume": consume}
         self.changed("options", **{name: value for name, value in given.items() if value is not None})
 
-    async def set_crossfade(self, seconds: int) -> None:
-        self.need(Capability.CROSSFADE)
-        self.changed("options", crossfade=seconds)
-
-    async def set_replay_gain(self, gain: ReplayGainMode) -> None:
-        self.need(Capability.REPLAY_GAIN)
-        self.changed("options", replay_gain=gain)
+    async def change_setting(self, setting: PlayerSetting, value: Any) -> None:
+        self.need(Capability(setting.name))
+        self.changed("options", **{setting.field: value})
 
     async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         result = self.tracks[start : start + count]

@@ -97,6 +97,14 @@ def open_live(page: Page, appliance: ServedAppliance, path: str) -> None:
         expect(page.locator("#mini-title")).to_have_text(track.title)
 
 
+def test_a_setting_that_another_program_changes_is_shown(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance, path="/music/sound") as page:
+        five_seconds = page.locator('form[action="/do/player/crossfade"] button[value="5"]')
+        expect(five_seconds).to_have_attribute("aria-pressed", "false")
+        appliance.in_loop(lambda: appliance.player.changed("options", crossfade=5))
+        expect(five_seconds).to_have_attribute("aria-pressed", "true")
+
+
 def test_a_text_that_is_typed_survives_changes_of_the_page(browser: Browser, appliance: ServedAppliance) -> None:
     def queue_changes() -> None:
         appliance.player.changed("playlist", queue_version=77, track=LONG)

@@ -16,7 +16,7 @@ from pi_appliance.errors import ApplianceError
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, can_speak
 from pi_appliance.music.alarms.service import Alarm
-from pi_appliance.music.model import describe_text
+from pi_appliance.music.model import describe_text, list_state
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.roles import Role
 from pi_appliance.scheduling.appliance import Slot
@@ -124,7 +124,7 @@ class AlarmPages:
 
     async def alarms(self, request: Request) -> Response:
         """Show the alarms and the sleep timer."""
-        appliance, drawn = self._services.appliance, self._services.daemon.hub.state
+        appliance, drawn = self._services.appliance, list_state(self._services.daemon.hub.state)
         runs = [view.last for view in appliance.jobs(self._services.now()) if view.job.kind == "music"]
         alarms = service.alarms(appliance, self._services.now())
         return self._pages.page(

@@ -21,6 +21,8 @@ Fields = Mapping[str, str | list[str]]
 """An object in a reply, as python-mpd2 parses it; a list where a tag has several values."""
 
 _MODES = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
+SETTING_COMMANDS = {"crossfade": "crossfade", "replay-gain": "replay_gain_mode"}
+"""MPD's command for each of `player_settings.SETTINGS`; `to_state` reads the values."""
 MODE_ARGUMENTS = {mode: argument for argument, mode in _MODES.items()}
 _OTHER_PARTITION = "dummy"  # plugin of an output that is in another partition
 NOT_AN_MPD = "the program there is not an MPD"

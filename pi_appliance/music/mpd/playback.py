@@ -6,6 +6,7 @@ Related changes of the queue are sent as one command list, so that other clients
 import contextlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from pi_appliance.errors import Refused
 from pi_appliance.music import model
@@ -19,7 +20,6 @@ from pi_appliance.music.model import (
     PlayerState,
     Queue,
     QueuePosition,
-    ReplayGainMode,
     SavedPlaylist,
     Source,
     Uri,
@@ -38,6 +38,7 @@ from pi_appliance.music.mpd.connection import (
     require_playable,
 )
 from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, search_command
+from pi_appliance.music.player_settings import PlayerSetting
 
 _PLAYLIST_SUFFIXES = {".m3u", ".m3u8", ".pls", ".xspf", ".asx", ".cue"}
 _HIGHEST_PRIORITY = 255  # in random mode, tracks with it are played next
@@ -223,8 +224,7 @@ _REQUIRED_COMMANDS = {
     Capability.SEEK: {"seekcur"},
     Capability.SINGLE: {"single"},
     Capability.CONSUME: {"consume"},
-    Capability.CROSSFADE: {"crossfade"},
-    Capability.REPLAY_GAIN: {"replay_gain_mode"},
+    **{each: {parsing.SETTING_COMMANDS[each]} for each in Capability if each in parsing.SETTING_COMMANDS},
     Capability.OUTPUTS: {"outputs", "enableoutput", "disableoutput"},
     Capability.NEXT: {"add", "move"},
     Capability.MOVE: {"moveid"},
@@ -354,13 +354,9 @@ class MpdPlayer(LibraryCommands):
             if commands:
                 await mpd.command_list(*commands)
 
-    async def set_crossfade(self, seconds: int) -> None:
+    async def change_setting(self, setting: PlayerSetting, value: Any) -> None:
         async with self._session() as mpd:
-            await mpd.command("crossfade", seconds)
-
-    async def set_replay_gain(self, gain: ReplayGainMode) -> None:
-        async with self._session() as mpd:
-            await mpd.command("replay_gain_mode", gain.value)
+            await mpd.command(parsing.SETTING_COMMANDS[setting.name], value)
 
     async def list_outputs(self) -> Sequence[Output]:
         async with self._session() as mpd:

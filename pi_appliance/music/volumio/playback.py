@@ -34,6 +34,7 @@ from pi_appliance.music.model import (
     Track,
 )
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_settings import PlayerSetting
 from pi_appliance.music.volumio import library as parsing
 from pi_appliance.music.volumio.client import STATE_TIMEOUT, ChangeWatcher, VolumioClient
 from pi_appliance.music.volumio.library import VolumioLibrary
@@ -360,8 +361,9 @@ class VolumioPlayer(Player):
 
     # Volumio's REST API lacks the following functions.
 
-    set_crossfade = _lacking("Volumio has no crossfade; MPD has")
-    set_replay_gain = _lacking("Volumio has no ReplayGain; MPD has")
+    async def change_setting(self, setting: PlayerSetting, value: Any) -> None:  # noqa: ARG002
+        raise Refused(f"Volumio has no {setting.title}; MPD has")
+
     list_outputs = set_output = _no_way_to("list or choose outputs", "see Settings, Playback Options, on its own page")
     move_track = _no_way_to("move tracks in its queue")
     remove_tracks = _no_way_to("remove single tracks from its queue", f"clear all of it, or {_OWN_PAGE}")

@@ -5,6 +5,8 @@ import { isSnoozing } from "./banner.js";
 import { followState } from "./events.js";
 
 const byId = (id) => document.getElementById(id);
+// Fields of the player that no list shows. Of the track its id is compared.
+const NOT_LISTED = ["track", "play", "elapsed", "volume", "bitrate", "audio", "error"];
 // The state for which the list was drawn. At first, that of the page: something may have changed since.
 const { player: drawnPlayer = null, jobs: drawnJobs = null } = byId("live-part")?.dataset ?? {};
 let drawnKey = listKey(JSON.parse(drawnPlayer), JSON.parse(drawnJobs));
@@ -23,8 +25,9 @@ followState(({ player, jobs }) => {
 }, "music");
 
 function listKey(player, jobs) {
-  return player && [player.queue_version, player.track?.id, player.updating, player.single, player.consume,
-    player.repeat, player.random, player.crossfade, player.replay_gain, player.muted, alarmKey(jobs)].join();
+  if (!player) return player;
+  const names = Object.keys(player).filter((name) => !NOT_LISTED.includes(name)).sort();
+  return [player.track?.id, ...names.map((name) => player[name]), alarmKey(jobs)].join();
 }
 
 // On the page of alarms: which alarms ring or snooze.

@@ -10,6 +10,7 @@ import pytest
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_settings import SETTINGS
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
 from tests.installation import wait_until
 from tests.music.mpd.mpd_helpers import ONE, ZWEI, ask
@@ -164,12 +165,12 @@ def test_a_feature_of_a_newer_mpd_is_refused_with_the_version(three: MpdServer) 
 
 
 def test_mpc_reads_crossfade_and_replay_gain(three: MpdServer) -> None:
-    ask(three, lambda player: player.set_crossfade(7))
+    ask(three, lambda player: player.change_setting(SETTINGS["crossfade"], 7))
     assert three.mpc("crossfade") == "crossfade: 7"
-    ask(three, lambda player: player.set_crossfade(0))
+    ask(three, lambda player: player.change_setting(SETTINGS["crossfade"], 0))
     assert three.mpc("crossfade") == "crossfade: 0"
     for gain in (ReplayGainMode.TRACK, ReplayGainMode.AUTO, ReplayGainMode.OFF):
-        ask(three, lambda player, gain=gain: player.set_replay_gain(gain))
+        ask(three, lambda player, gain=gain: player.change_setting(SETTINGS["replay-gain"], gain))
         assert three.mpc("replaygain") == f"replay_gain_mode: {gain}"
 
 

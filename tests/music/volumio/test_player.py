@@ -16,12 +16,12 @@ from pi_appliance.music.model import (
     Mode,
     PlaybackState,
     QueuePosition,
-    ReplayGainMode,
     SavedPlaylist,
     TrackRating,
     Uri,
 )
 from pi_appliance.music.player import Player
+from pi_appliance.music.player_settings import SETTINGS
 from tests.fakes.volumio_library import MORNING, PICTURE, ROADS, SONGS
 from tests.fakes.volumio_server import VolumioServer
 from tests.music.volumio.volumio_helpers import Clock, clock, server
@@ -345,8 +345,8 @@ def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> Non
     lacks: dict[Capability, list[Callable[[Player], Awaitable[Any]]]] = {
         Capability.SINGLE: [lambda player: player.set_modes(single=Mode.ON)],
         Capability.CONSUME: [lambda player: player.set_modes(consume=Mode.ON)],
-        Capability.CROSSFADE: [lambda player: player.set_crossfade(3)],
-        Capability.REPLAY_GAIN: [lambda player: player.set_replay_gain(ReplayGainMode.ALBUM)],
+        Capability.CROSSFADE: [lambda player: player.change_setting(SETTINGS["crossfade"], 3)],
+        Capability.REPLAY_GAIN: [lambda player: player.change_setting(SETTINGS["replay-gain"], "album")],
         Capability.OUTPUTS: [lambda player: player.list_outputs(), lambda player: player.set_output(0, True)],
         Capability.NEXT: [lambda player: player.add_source(Uri(uri=ONE), QueuePosition.NEXT)],
         Capability.MOVE: [lambda player: player.move_track(1, 2)],
