@@ -80,7 +80,7 @@ class SystemPages:
         """Show the facts; with `doctor` in the query, also the results of all checks."""
         asked, facts = "doctor" in request.query_params, await api.machine_facts(self._services)
         return self._pages.page(
-            "system/system.html",
+            "maintenance/system.html",
             facts=[each for each in facts if each.check not in VERSIONS],
             versions=[each for each in facts if each.check in VERSIONS],
             results=await self._check_everything() if asked else None,
@@ -90,7 +90,7 @@ class SystemPages:
 
     async def doctor_part(self, _: Request) -> Response:
         """Return the results of all checks."""
-        return self._pages.page("system/_doctor.html", results=await self._check_everything())
+        return self._pages.page("maintenance/_doctor.html", results=await self._check_everything())
 
     async def _check_everything(self) -> list[dict[str, Any]]:
         """Return the results of the doctor, failures first, each with its remedies."""
@@ -105,7 +105,7 @@ class SystemPages:
         only_problems, start = "problems" in request.query_params, query_number(request, "start") or 0
         entries = [each for each in reversed(self._services.daemon.messages) if each.is_problem or not only_problems]
         return self._pages.page(
-            "system/log.html",
+            "maintenance/log.html",
             entries=entries[start : start + _PAGE_SIZE],
             start=start,
             length=len(entries),
@@ -132,7 +132,7 @@ class SystemPages:
         power = self._services.daemon.power
         obstacles = [await asyncio.to_thread(power.find_obstacle, action) for action in PowerAction]
         return self._pages.page(
-            "system/power.html",
+            "maintenance/power.html",
             status,
             problem=problem,
             obstacles=dict(zip(PowerAction, obstacles, strict=True)),
@@ -141,11 +141,11 @@ class SystemPages:
 
     async def update(self, _: Request) -> Response:
         """Show the version, what is new, and how the last update went."""
-        return await self._update_page("system/update.html")
+        return await self._update_page("maintenance/update.html")
 
     async def update_part(self, _: Request) -> Response:
         """Return the progress of the update."""
-        return await self._update_page("system/_update.html")
+        return await self._update_page("maintenance/_update.html")
 
     async def _update_page(self, template: str) -> Response:
         values = await asyncio.to_thread(api.update_values, self._services)
@@ -156,7 +156,8 @@ class SystemPages:
 
 def waiting_page(services: Services, pages: Pages, about: Mapping[str, Any], then: str = "/system") -> Response:
     """Return the page that waits until the appliance answers again, and then shows `then`."""
-    return pages.page("system/waiting.html", about=about, then=then, started_at=iso_time(services.daemon.started_at))
+    started_at = iso_time(services.daemon.started_at)
+    return pages.page("maintenance/waiting.html", about=about, then=then, started_at=started_at)
 
 
 def _remedies(result: CheckResult, *, is_wrong: bool) -> Sequence[Remedy]:
@@ -198,7 +199,7 @@ class BackupPages:
         config = self._services.appliance.config
         checked = self._uploads.checked
         return self._pages.page(
-            "system/backup.html",
+            "maintenance/backup.html",
             status,
             problem=problem,
             stored=[(each, units.format_size(each.size)) for each in list_stored(config)],
