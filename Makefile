@@ -1,5 +1,5 @@
 # Commands for daily use.
-.PHONY: run test check format all wheels deb archive
+.PHONY: run test check format tables all wheels deb archive
 
 run: ## start the appliance from this clone
 	sh deploy/run.sh
@@ -18,6 +18,9 @@ check: ## lint and types alone, some seconds
 format: ## format the code and sort the imports
 	.venv-test/bin/ruff check --select I --fix .
 	.venv-test/bin/ruff format .
+
+tables: ## write the tables of keys and of operations into docs/
+	.venv-test/bin/python -m tests.doc_tables
 
 wheels: ## wheels with compiled puzzle kernels, in dist/wheels/
 	sh deploy/wheels.sh

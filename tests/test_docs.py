@@ -9,13 +9,13 @@ import pytest
 
 from pi_appliance.__main__ import main
 from pi_appliance.cli.program import cli
-from pi_appliance.config import schema
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.loader import load_config
 from pi_appliance.puzzles import Puzzle
+from tests.doc_tables import TABLES
 from tests.installation import ROOT
 
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -71,10 +71,9 @@ def test_every_command_is_documented_and_its_help_lists_exit_statuses():
     assert (undocumented, without_status) == ([], [])
 
 
-def test_the_table_of_keys_matches_the_data_classes():
-    page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-    shown = page.partition("<!-- pi-appliance config keys -->\n")[2].partition("<!-- end -->")[0]
-    assert shown.strip() == schema.markdown_tables().strip(), "paste what this prints: pi-appliance config keys"
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.page.stem)
+def test_the_tables_that_the_program_makes_are_current(table):
+    assert table.shown() == table.make().strip(), "write them: make tables"
 
 
 def test_the_developer_pages_of_puzzles_agree():

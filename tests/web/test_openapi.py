@@ -20,7 +20,6 @@ from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from tests.fakes.context import FakeContext
-from tests.installation import ROOT
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.served_appliance import FakeDaemon, ServedAppliance, configuration, job, served
@@ -207,9 +206,3 @@ def test_every_object_refuses_unknown_keys(appliance: ServedAppliance, endpoints
             *([appliance.ask(path, {"nonsense": 1}, method=each.method)] if each.method != "GET" else []),
         ):
             assert (answer.status, "nonsense" in answer.text or "no arguments" in answer.text) == (400, True), each.path
-
-
-def test_the_docs_have_the_same_table(endpoints: list[Any]) -> None:
-    page = (ROOT / "docs" / "web.md").read_text("utf-8")
-    shown = page.partition("<!-- endpoints -->\n")[2].partition("<!-- end -->")[0]
-    assert shown.strip() == openapi.table(endpoints).strip(), openapi.table(endpoints)
