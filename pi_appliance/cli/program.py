@@ -101,7 +101,10 @@ class Commands(SuggestingGroup):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="pi-appliance")
 def cli() -> None:
-    """Turn this machine into an appliance: jobs, posts, music and puzzles from one YAML file."""
+    """Turn this machine into an appliance: jobs, posts, music and puzzles from one YAML file.
+
+    With -c FILE after its name, a command uses another configuration.
+    """
 
 
 def run(argv: list[str] | None = None) -> None:
