@@ -9,14 +9,14 @@ def main(argv: list[str] | None = None) -> None:
     """Run one command. Expected errors and Ctrl-C become one line on stderr and an exit status."""
     try:
         _main(argv)
-    except KeyboardInterrupt:  # while it loads; later each command reports what it left
+    except KeyboardInterrupt:  # Ctrl-C while a command loads; once it runs, it reports what it has done so far
         sys.exit(130)
 
 
 def _main(argv: list[str] | None) -> None:
     _open_closed_streams()
     arguments = sys.argv[1:] if argv is None else argv
-    if "cron" in arguments:  # other commands may need no socket
+    if "cron" in arguments:  # only cron's runs are handed to the daemon; other commands may need no socket
         from pi_appliance.system import runtime_socket
 
         status = runtime_socket.hand_over(arguments)
@@ -35,7 +35,7 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is the closed stream
 
 
 if __name__ == "__main__":

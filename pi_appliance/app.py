@@ -154,7 +154,7 @@ def build(
         return respond(request, error.status_code, message or error.detail, dict(error.headers or {}))
 
     def bug(request: Request, _: Exception) -> Response:
-        # The log has the traceback.
+        # The log has the traceback, so the answer does not.
         return respond(request, 500, "this is a bug in pi-appliance; the log of the service has the details", {})
 
     routes: list[BaseRoute] = [
@@ -193,8 +193,8 @@ _ROUTER_MESSAGES = ("Not Found", "Method Not Allowed")
 
 
 _MONOTONIC = clock.SystemClock().monotonic
-_IDLE_TIMEOUT = 20.0  # seconds; browsers connect ahead of time, and phones leave the network
-_STOP_TIMEOUT = 1.0  # seconds that requests being answered delay the end
+_IDLE_TIMEOUT = 20.0  # seconds; browsers open connections ahead of time, and phones leave the network
+_STOP_TIMEOUT = 1.0  # seconds for which requests that are being answered delay the end
 
 
 class WebService:

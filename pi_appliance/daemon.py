@@ -66,7 +66,7 @@ from pi_appliance.wifi.joining import WifiService
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
-RESTART_STATUS = 100  # as in systemd/pi-appliance.service
+RESTART_STATUS = 100  # the status for which systemd/pi-appliance.service restarts the daemon
 _USED = "The last good configuration is used. Correct the file, then run: pi-appliance reload"
 
 
@@ -122,12 +122,12 @@ class Daemon:
         self.triggers = TriggerService(self, self._call_operation, self._find_problems)
         self._service_types, self._services, self._print_line = services, list[Service](), print_line
         self.started_at, self.power = clock.now(), MachinePower()
-        self.restarts = False  # whether it starts again after it has stopped
+        self.restarts = False  # whether the daemon starts again after it has stopped
         self.addresses = list[str]()
         self.messages: deque[LogEntry] = deque(maxlen=_MAX_MESSAGES)
         self._config_error: ConfigError | None = None
         self._services_failed = False  # whether a configured service could not start
-        os.environ.pop("NOTIFY_SOCKET", None)  # for this process, not for the runs
+        os.environ.pop("NOTIFY_SOCKET", None)  # for this process only, so that runs do not inherit it
         self._lock: files.Lock | None = None
         self._stop, self._stop_now, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._applied = asyncio.Event()
@@ -148,7 +148,8 @@ class Daemon:
             logging.getLogger().removeHandler(handler)
 
     async def _run(self) -> None:
-        self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
+        # checked once at the start: a power cut may have damaged data that is read much later
+        self.appliance.store.ensure_intact()
         self.appliance.sweep()
         music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
         parts = (self.usb_drives, self.update_checker, self.triggers, self.wifi)
@@ -169,17 +170,18 @@ class Daemon:
                 done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 waits[0].cancel()
                 for task in done & set(tasks):
-                    task.result()  # the scheduler ends only by an error, which is raised here
+                    task.result()  # the scheduler only ends with an error, which is raised here
                 if self._reload.is_set():
                     self._reload.clear()
                     music = await self._apply_configuration(music)
         finally:
             self._notifier.send("STOPPING=1", "STATUS=stopping")
-            self._applied.set()  # nothing is applied any more, and a request that waits for it would not end
+            # a request that waits for a new configuration must end, although none comes
+            self._applied.set()
             await self.runs.close()
-            for task in tasks:  # the scheduler among them, which would go on while the services are stopped
+            for task in tasks:  # also the scheduler, which must not go on while the services are stopped
                 task.cancel()
-            if tasks:  # otherwise a service could not start, and its error says so
+            if tasks:  # otherwise a service could not start, and its error is the reason
                 self.say("stopping")
             for each in background:
                 await _cancel(each)
@@ -231,7 +233,7 @@ class Daemon:
                 for name in config.notify.on_failure or ():
                     self._outbox_queue.put(name, message, now=clock.now())
                 self._wakeup.set()
-        except ApplianceError as failure:  # the jobs run nevertheless
+        except ApplianceError as failure:  # a failed copy does not stop the jobs
             self.say(f"the last good configuration cannot be recorded: {failure}", is_problem=True)
 
     async def apply_configuration(self) -> None:
@@ -255,7 +257,7 @@ class Daemon:
 
     def start_request(self, request: RunRequest) -> None:
         """Let the scheduler start `request` now."""
-        del request  # it finds every pending one
+        del request  # the scheduler finds all pending requests itself
         self.wake()
 
     async def _wait_for_stop(self) -> None:
@@ -286,7 +288,7 @@ class Daemon:
         """
         if code := self.authenticator.setup_code:
             config = self.appliance.config
-            with contextlib.suppress(ApplianceError):  # describe() then says why
+            with contextlib.suppress(ApplianceError):  # if the secret cannot be read, describe() reports it
                 if config.hotspot is not None:
                     hotspot.ensure_password(config)
             with contextlib.suppress(OSError):
@@ -317,12 +319,12 @@ class Daemon:
             self._applied.set()
             return music
         self._redactor = self._create_redactor()
-        await self.scheduler.tick()  # slots until now follow the old schedules
+        await self.scheduler.tick()  # slots up to this moment follow the old schedules
         self.appliance = appliance
         self._report_configuration(None)
         self.scheduler.reload(appliance)
         if not self._reload.is_set():  # otherwise the file has changed again
-            self._applied.set()  # before the page restarts, which waits for the request that asked for this
+            self._applied.set()  # before the page restarts, because the request for this change waits for it
         after = appliance.config
         player_changed = music_services.music_settings(after) != music_services.music_settings(
             before
@@ -362,7 +364,8 @@ class Daemon:
         self.say(self._status().removeprefix("STATUS="))
 
     async def _shut_down(self, music: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
-        await asyncio.gather(*tasks, return_exceptions=True)  # an error of theirs is being raised already
+        # a first error is being raised already, so further ones are ignored
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._outbox.stop()
         stop_now = asyncio.create_task(self._stop_now.wait())
         grace = self.appliance.config.stop_grace.total_seconds()
@@ -388,7 +391,7 @@ class Daemon:
     def say(self, text: str, *, is_problem: bool = False) -> None:
         """Print `text` and keep it for the log."""
         self._record(text, is_problem=is_problem)
-        with contextlib.suppress(OSError):  # the terminal is gone, the daemon goes on
+        with contextlib.suppress(OSError):  # without a terminal, the daemon goes on
             self._print_line(visible(text))
 
     def _record(self, text: str, *, is_problem: bool) -> None:
@@ -543,7 +546,7 @@ def up(verbose: bool, config: Path) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_VisibleFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
-    is_service = bool(os.environ.get("NOTIFY_SOCKET"))  # then systemd starts it again
+    is_service = bool(os.environ.get("NOTIFY_SOCKET"))  # systemd then starts the daemon again
     notes: list[str] = []
     with Appliance.open(
         config, or_last_good=True, prepare=lambda state: notes.append(restore_pending(state))

@@ -20,11 +20,11 @@ from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.system import network
 from pi_appliance.system.backoff import retry_delay
 
-_MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=10)  # between attempts
-_SETTLE = 2.0  # seconds; a network that comes up changes several times
+_MIN_DELAY, _MAX_DELAY = timedelta(seconds=5), timedelta(minutes=10)  # limits of the wait between two attempts
+_SETTLE = 2.0  # seconds; the addresses change several times while a network comes up
 _log = logging.getLogger(__name__)
 
-_LISTEN_TIME = 1.5  # seconds; two queries are sent, as hosts do not repeat an answer within one second
+_LISTEN_TIME = 1.5  # seconds for two queries, because a host repeats an answer after one second at the earliest
 
 Offer = tuple[tuple[str, ...], dict[str, int]]
 """Addresses, and the port of each service type."""
@@ -139,11 +139,12 @@ class DiscoveryService:
         try:
             while True:
                 offer = reachable_services(config, self._own)
-                # A dot would end the name of the service.
+                # A service name must not contain a dot.
                 shown = (config.name or self._name).replace(".", " ")
                 async with contextlib.aclosing(Announcer(shown, network.mdns_name(self._name), offer[0])) as announcer:
                     await self._announce(announcer, offer, config)
-                    while reachable_services(config, self._own) == offer:  # also if an address was lost and came back
+                    # ends when an address changes, also if it comes back
+                    while reachable_services(config, self._own) == offer:
                         await self._changed.wait()
                         self._changed.clear()
                         await asyncio.sleep(self._settle)
@@ -181,5 +182,5 @@ def _reachable_ports(config: Config) -> dict[str, tuple[str, int]]:
     places = {"_http._tcp": (config.web.host, config.web.port)}
     if config.mpd_proxy is not None:
         places["_mpd._tcp"] = (config.mpd_proxy.host, config.mpd_proxy.port)
-    # Port 0 is any free port, for tests only.
+    # Port 0 stands for any free port, which only tests use.
     return {kind: (host, port) for kind, (host, port) in places.items() if port and not network.is_loopback_only(host)}

@@ -16,8 +16,8 @@ ApplianceError             exit 1
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_MAX_NAMES = 30  # in one line
-_MAX_PROBLEMS = 50  # in one message
+_MAX_NAMES = 30  # names in one line
+_MAX_PROBLEMS = 50  # problems in one message
 _MAX_MESSAGE = 300  # characters; a message may quote a long value of the file
 
 

@@ -46,12 +46,12 @@ from pi_appliance.web.params import Call, query_number
 from pi_appliance.web.security import VISITOR, RoleRoute
 from pi_appliance.web.sse import EventStream, Listeners, encode_event
 
-_MAX_FAILURES = 3  # in the banner
-_MAX_NEXT_TRACKS = 8  # beside the player
-_PAGE_SIZE = 24  # jobs: a page that a thumb can scroll
-_POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
-_POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
-_MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
+_MAX_FAILURES = 3  # failed runs in the banner
+_MAX_NEXT_TRACKS = 8  # tracks of the queue beside the player
+_PAGE_SIZE = 24  # jobs on one page
+_POLL_INTERVAL = 1.0  # seconds between two checks whether the history has changed
+_POLLS_PER_REFRESH = 30  # polls after which jobs are read anyway: slots pass without a change of the history
+_MAX_AGE = 0.5  # seconds for which one reading of the state is used for all clients
 
 
 def frame_values(daemon: MusicDaemon) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class HomePages:
     async def music(self, _: Request) -> Response:
         """Return the player, the radio and the queue; without music, redirect to the jobs."""
         services, now = self._services, self._services.now()
-        state = services.daemon.hub.state  # before the queue is read: a later change is drawn by the script
+        state = services.daemon.hub.state  # read before the queue: the script then draws any later change
         if not frame_values(services.daemon)["has_music"] and VISITOR.get().may(Role.OWNER):
             return RedirectResponse("/jobs", 303)
         stations: Sequence[Station] = ()
@@ -171,8 +171,8 @@ class Banner:
     config_error: WrongFile | None
     setup_interrupted: bool
     problems: Sequence[str]
-    player: str  # why it is not reached; the page of the music shows it at the player
-    update: str  # the version that can be installed
+    player: str  # why the player is not reached; the music page shows this at the player instead
+    update: str  # version of a release that can be installed
     ringing: Sequence[Alarm]
     failing: Sequence[Run]
     more: int
@@ -202,7 +202,7 @@ def create_banner(daemon: MusicDaemon, views: Sequence[JobView], now: datetime) 
 
 
 def _describe_closed_proxy(config: Config) -> list[str]:
-    with contextlib.suppress(ApplianceError):  # secrets that cannot be read; the doctor names them
+    with contextlib.suppress(ApplianceError):  # unreadable secrets are reported by the doctor
         password = secrets.load(config.path, os.environ).get("MPD_PROXY_PASSWORD", "")
         return [f"MPD apps are not served: {each}." for each in (password_problem(config, password),) if each]
     return []
@@ -342,7 +342,7 @@ class StateFeed:
         self._daemon = daemon
         self._listeners = Listeners()
         self._tasks: list[asyncio.Task[None]] = []
-        self._states: dict[Role | None, _State] = {}  # the newest state for each role
+        self._states: dict[Role | None, _State] = {}  # key: role of the visitor
         self._epoch = token_hex(4)
         self._version = 0
         self.closed = False
@@ -415,7 +415,7 @@ class StateFeed:
         announced: Any = None
         daemon, waiting = self._daemon, self._daemon.runs.waiting
         while True:
-            with contextlib.suppress(ApplianceError):  # reported to each client that asks for the state
+            with contextlib.suppress(ApplianceError):  # the error is reported to each client that asks for the state
                 store, previous = daemon.appliance.store, version
                 version = store.version()
                 has_changed = version != previous or daemon.runs.waiting != waiting

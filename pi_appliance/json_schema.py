@@ -74,7 +74,7 @@ class SchemaCollection:
 
     def _schema_of_class(self, hint: Any, kind: type, arguments: Sequence[Any]) -> Schema:
         if typing.is_typeddict(kind) or dataclasses.is_dataclass(kind):
-            if arguments:  # a generic one has no name of its own
+            if arguments:  # a generic class gets a name from its arguments
                 return self._object(kind, dict(zip(kind.__parameters__, arguments, strict=True)))  # type: ignore[attr-defined]
             return self._named(kind)
         if issubclass(kind, StrEnum):
@@ -96,7 +96,7 @@ class SchemaCollection:
         if self._owners.setdefault(name, kind) is not kind:
             raise TypeError(f"{kind} and {self._owners[name]} have the same name")
         if name not in self.named:
-            self.named[name] = {}  # for an object that contains objects of its own kind
+            self.named[name] = {}  # a placeholder, because an object may contain objects of its own class
             self.named[name] = self._object(kind, {})
         return {"$ref": f"#/components/schemas/{name}"}
 

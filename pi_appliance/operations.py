@@ -37,7 +37,7 @@ MODULES = {
 """The modules that define `OPERATIONS`, by the first word of their commands."""
 DAEMON_MODULE = "pi_appliance.daemon_operations"
 """The operations on the daemon itself, whose commands have one word."""
-MAX_BODY = 16_384  # bytes
+MAX_BODY = 16_384  # bytes in the body of a request
 PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")
 """A variable part of a path, as Starlette writes it."""
 DAY_PATTERN = r"[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
@@ -66,7 +66,7 @@ class Argument:
     schema: Mapping[str, Any]
     required: bool = False
     default: Any = None
-    many: bool = False  # in a query: may be given more than once
+    many: bool = False  # whether a query may have it more than once
     example: Any = None
     positional: bool = False
     role: Role = Role.LISTEN
@@ -89,7 +89,7 @@ def number(name: str, help: str, low: float, high: float, **more: Any) -> Argume
 
     def parse(value: object) -> float:
         parsed = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
-        if not low <= parsed <= high:  # never true for nan
+        if not low <= parsed <= high:  # also false for nan
             raise ValueError
         return parsed
 
@@ -105,7 +105,7 @@ def integer(name: str, help: str, low: int, high: int, **more: Any) -> Argument:
         if isinstance(value, str) and value.isascii() and len(value) < 20 and value.removeprefix("-").isdigit():
             value = int(value)
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # JSON Schema counts 5.0 as an integer
+            value = int(value)  # 5.0 is an integer in JSON Schema
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ValueError
         return value
@@ -122,11 +122,11 @@ def text(name: str, help: str, max_length: int = 1000, *, may_be_empty: bool = T
     def parse(value: object) -> str:
         if not isinstance(value, str) or not min_length <= len(value) <= max_length or set(value) & set("\0\n\r"):
             raise ValueError
-        value.encode()  # raises for half a character (\ud800), which JSON may hold and nothing can store
+        value.encode()  # raises for half of a surrogate pair (\ud800), which JSON may contain but no file can store
         return value
 
     expected = f"a line of {min_length or 'at most'} {'to ' * min_length}{max_length} characters"
-    # A line break or NUL is refused, which a length alone does not say.
+    # The pattern forbids line breaks and NUL, which a length alone allows.
     schema = {"type": "string", "minLength": min_length, "maxLength": max_length, "pattern": r"^[^\x00\n\r]*$"}
     return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
 
@@ -138,7 +138,7 @@ def document(name: str, help: str, max_length: int, **more: Any) -> Argument:  #
         if not isinstance(value, str) or len(value) > max_length or "\0" in value:
             raise ValueError
         value.encode()
-        return value.replace("\r\n", "\n")  # forms send both characters
+        return value.replace("\r\n", "\n")  # forms send both characters at a line end
 
     schema = {"type": "string", "maxLength": max_length, "pattern": r"^[^\x00]*$"}
     return Argument(
@@ -366,7 +366,8 @@ class Operation:
 
 def to_json(value: Any) -> Any:
     """Return `value` in which each data class is replaced by a dictionary of its fields."""
-    if value is None or isinstance(value, (str, int, float)):  # first, because a long list has mostly these
+    # checked first, because most values of a long list are of these types
+    if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, dict):
         return {name: to_json(each) for name, each in value.items()}

@@ -69,7 +69,7 @@ def _built_in_plugins(family: str) -> dict[str, str]:
             module = path.relative_to(_PACKAGE.parent).with_suffix("")
             if path.stem in {"player", "board"}:
                 name = path.parent.name
-            if path.stem == "board":  # the folder is the plug-in
+            if path.stem == "board":  # the plug-in is the folder of the `board.py`
                 module = module.parent
             modules[name.replace("_", "-")] = ".".join(module.parts)
     return modules

@@ -60,7 +60,7 @@ def command(svg: Path | None, config: Path) -> None:
 def _needs_setup(config: Config) -> bool:
     try:
         return secrets.needs_setup(config, secrets.load(config.path, os.environ))
-    except ApplianceError:  # the secrets of another user: there are some
+    except ApplianceError:  # the secrets of another user cannot be read, so a password may exist
         return False
 
 

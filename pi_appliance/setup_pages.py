@@ -34,8 +34,8 @@ from pi_appliance.web.params import form
 from pi_appliance.web.security import SETUP, address_of
 
 _NAME, _ZONE, _MUSIC, _DONE = (f"{SETUP}/{step}" for step in ("name", "time-zone", "music", "done"))
-_FIRST_VOLUME = 30  # of the test sound, at most: nobody knows yet how loud that is
-_SOUND_TIME = 6  # seconds; a device that does not open fails within them, while the chime sounds for 7
+_FIRST_VOLUME = 30  # highest volume of the test sound: nobody knows yet how loud that is
+_SOUND_TIME = 6  # seconds after which a sound card that does not open has failed; the chime takes 7
 _PLAYER_TIMEOUT = 3.0  # seconds
 
 

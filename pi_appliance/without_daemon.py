@@ -35,7 +35,7 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
         ApplianceError: as the handler does, and where the configuration is wrong.
     """
     path = find_config(Path(config) if config else None, os.environ)
-    if operation.path.startswith("/config/history"):  # to go back from a wrong file as well
+    if operation.path.startswith("/config/history"):  # this must be possible while the file is wrong
         return _run(operation, values, cast("Appliance", _ConfigOnly(load_for_history(path))))
     if not operation.needs_state:
         return _run(operation, values, cast("Appliance", _ConfigOnly(load_config(path))))
@@ -105,7 +105,7 @@ class _LocalDaemon:
     async def apply_configuration(self) -> None:
         """Read the changed configuration."""
         if isinstance(self.appliance, Appliance):
-            with contextlib.suppress(Refused):  # another state folder: the next process uses it
+            with contextlib.suppress(Refused):  # with another state folder, only the next process uses it
                 self.appliance = self.appliance.reload()
 
     def wake(self) -> bool:
@@ -147,7 +147,8 @@ class _LocalHub:
             except Unavailable as error:
                 self.error = str(error)
                 raise
-            with contextlib.suppress(Refused):  # the partition in use is gone: the operation says so, or uses another
+            # the partition in use may be deleted; the operation reports that, or uses another one
+            with contextlib.suppress(Refused):
                 self.capabilities = await self._player.capabilities()
                 self.state = await self._player.state()
         return self._player

@@ -138,7 +138,7 @@ async def change_password(services: AccessServices, values: Values) -> list[Devi
         try:
             authenticator.check(values["current"] or "", visitor.address)
         except HTTPException as error:
-            if error.status_code != 401:  # too many attempts
+            if error.status_code != 401:  # 429: too many attempts
                 raise
             raise Refused("that is not the current password, so nothing was changed") from None
     await asyncio.to_thread(store_password, services.appliance.config.path, values["new"], os.environ)

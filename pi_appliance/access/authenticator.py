@@ -88,7 +88,7 @@ class Authenticator:
         device = self.devices.find(token)
         if device is None:
             return None
-        # Once a day, so that a device that is used stays signed in.
+        # The cookie is renewed once a day, so that a device in use stays signed in.
         renewed = cookie(token) if self.devices.see(device) else ""
         return replace(
             owner, role=device.role, device=device.id, device_name=device.name, cookie=renewed, ended=device.ended
@@ -127,7 +127,7 @@ class Authenticator:
         excess = failures.count - _FREE_FAILURES
         if excess >= 0:
             failures.blocked_until = now + min(2.0 ** (excess + 1), _MAX_DELAY)
-        self._failures[address] = failures  # the newest is at the end
+        self._failures[address] = failures  # at the end, because the dictionary is in the order of the failures
         if len(self._failures) > _MAX_ADDRESSES:
             del self._failures[next(iter(self._failures))]
 

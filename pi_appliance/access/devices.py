@@ -27,7 +27,7 @@ from pi_appliance.system import files
 log = logging.getLogger("pi_appliance.access")
 FILE = "devices.json"
 MAX_AGE = timedelta(days=400)  # browsers keep no cookie for longer
-_MAX_DEVICES = 64  # then the one that was not used for longest is dropped
+_MAX_DEVICES = 64  # beyond this, the device that was not used for longest is dropped
 _MAX_NAME = 60  # characters
 _SCRYPT = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # 16 MB and a tenth of a second, only where a password is set
 
@@ -56,9 +56,9 @@ class Devices:
 
     def __init__(self, path: Path, now: Callable[[], datetime], today: Callable[[], date]) -> None:
         self._path, self._now, self.today = path, now, today
-        self._devices: dict[str, Device] = {}  # by the hash of the token
+        self._devices: dict[str, Device] = {}  # key: hash of the token
         self._password: str | None = None
-        self._salt = self._mark = b""  # of the password with which the devices signed in
+        self._salt = self._mark = b""  # mark: hash of the password with which the devices signed in
         self._load()
 
     def all(self) -> list[Device]:
@@ -158,7 +158,8 @@ class Devices:
     def _reporting_failure(self) -> Iterator[None]:
         try:
             yield
-        except Unavailable as error:  # the owner must get in, for example to make room on a full card
+        # an unwritable file must not stop the owner, who may have to make room on a full card
+        except Unavailable as error:
             log.warning("a restart will sign out devices: error=%s", error)
 
 
@@ -205,7 +206,7 @@ class Invitations:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._open: dict[str, Invitation] = {}  # by the hash of the code, the oldest first
+        self._open: dict[str, Invitation] = {}  # key: hash of the code; the oldest first
 
     def create(self, name: str, role: Role, seconds: float) -> Invitation:
         """Return a new invitation that is good for `seconds`."""

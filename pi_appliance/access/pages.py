@@ -20,7 +20,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
 from pi_appliance.web.security import COOKIE, VISITOR, RoleRoute, address_of, local_target
 
-_BROWSERS = (  # in this order: each also names those below it
+_BROWSERS = (  # the order matters: a browser also names those below it
     ("Edg", "Edge"),
     ("SamsungBrowser", "Samsung Internet"),
     ("OPR/", "Opera"),

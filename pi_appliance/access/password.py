@@ -33,7 +33,7 @@ def store_password(config: Path, password: str, environment: Mapping[str, str]) 
 
 log = logging.getLogger("pi_appliance.access")
 FILE = "setup.json"
-_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that look like another
+_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # no letters that look alike, such as I and 1
 _GROUP = 4  # letters; two groups are 39 bits, and each address may try a few codes per hour
 
 
@@ -69,7 +69,7 @@ class SetupFile:
             code = "-".join("".join(choice(_LETTERS) for _ in range(_GROUP)) for _ in range(2))
             try:
                 self._write({"code": code})
-            except Unavailable as error:  # it is printed nevertheless, and counts until a restart
+            except Unavailable as error:  # the code is printed anyway, and is valid until a restart
                 log.warning("the code of the set-up cannot be stored: error=%s", error)
         return code
 
@@ -98,7 +98,7 @@ class SetupFile:
             return
         try:
             self._write({"code": "", "next": path})
-        except Unavailable as error:  # an owner who comes back starts with the step before
+        except Unavailable as error:  # without the file, an owner who comes back starts one step earlier
             log.warning("the step of the set-up cannot be stored: error=%s", error)
 
     def finish(self) -> None:

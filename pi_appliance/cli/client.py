@@ -295,7 +295,7 @@ def format_local_time(instant: str) -> str:
     from zoneinfo import ZoneInfo  # noqa: PLC0415 - most commands show no time
 
     zone: tzinfo | None = None
-    with contextlib.suppress(KeyError, ValueError, OSError):  # this machine may not know it
+    with contextlib.suppress(KeyError, ValueError, OSError):  # this machine may not know the time zone
         zone = ZoneInfo(name) if (name := _TIME_ZONE.get()) else None
     return datetime.fromisoformat(instant).astimezone(zone).strftime("%a %Y-%m-%d %H:%M")
 
@@ -315,7 +315,8 @@ class ProgressLine:
     """A progress bar on stderr, redrawn in place. It prints nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()  # None: closed before the start
+        # stderr is None if it was closed before the start
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._is_shown = False
         self.note = ""
         """The latest text, even if it was not printed."""
@@ -330,7 +331,7 @@ class ProgressLine:
         filled = round(_BAR * min(1.0, done or 0.0))
         bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
         line = f"{bar}{printable(note)}"[: shutil.get_terminal_size().columns - 1]
-        self._is_shown = True  # first, as Ctrl-C may come while it is drawn
+        self._is_shown = True  # set before drawing, because Ctrl-C may come during it
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
     def clear(self) -> None:
@@ -355,7 +356,7 @@ def read_line(prompt: str) -> str:
     click.echo(prompt, nl=False, err=True)
     line = sys.stdin.readline()
     if not sys.stdin.isatty():
-        click.echo(err=True)  # there was no Enter key to end the line
+        click.echo(err=True)  # input that is not typed has no Enter key that ends the line
     if not line:
         raise EOFError
     return line

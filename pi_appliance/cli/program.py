@@ -56,7 +56,7 @@ Exit status:
   2   wrong use, an unknown name, or an invalid configuration
   75  the appliance or the player is not reached
 """
-_PAGE = 2000  # items of a long list that are requested at a time
+_PAGE = 2000  # items that one request fetches of a long list
 
 
 class SuggestingGroup(click.Group):
@@ -145,7 +145,7 @@ def _report_error(error: Exception) -> int:
         if conflict is None:
             raise error
         error = conflict
-    # file:line:column first, so that an editor can jump there
+    # If the error has places, the line begins with one, so that an editor can jump there.
     has_places = isinstance(error, ConfigError) and error.problems
     click.echo(visible(str(error) if has_places else f"pi-appliance: {error}"), err=True)
     return error.exit_status
@@ -186,7 +186,7 @@ class UsageProblem(click.ClickException):
     exit_code = 2
 
     def __init__(self, error: click.UsageError) -> None:
-        super().__init__(" ".join(error.format_message().split()))  # click writes one line for each choice
+        super().__init__(" ".join(error.format_message().split()))  # in one line; click writes a line for each choice
         self._command = error.ctx.command_path if error.ctx else "pi-appliance"
 
     def show(self, file: Any = None) -> None:
@@ -323,7 +323,7 @@ def command_of(operation: "Operation") -> click.Command:
         params=parameters,
         help=f"{operation.summary}\n\n{operation.details}\n{arguments}{EXIT_STATUSES}",
         short_help=operation.summary,
-        # -10 is a number
+        # An argument such as -10 is a number, not an option.
         context_settings={"ignore_unknown_options": any(each.positional for each in operation.arguments)},
     )
 

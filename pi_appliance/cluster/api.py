@@ -148,7 +148,7 @@ class JoinEndpoint:
             return JSONResponse(await self._sign(await json_object(request)))
         except HTTPException as error:
             return JSONResponse({"error": error.detail}, error.status_code)
-        except ApplianceError:  # its text may name files
+        except ApplianceError:  # not its text, which may name files
             return JSONResponse({"error": "the certificate could not be signed there"}, 503)
 
     async def _sign(self, envelope: Mapping[str, object]) -> dict[str, str]:

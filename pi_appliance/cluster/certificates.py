@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 _YEARS = timedelta(days=3650)
-_MAX_CLOCK_ERROR = timedelta(days=2)  # a Pi without a battery may start with an old time
-_MAX_NAME = 64  # characters, by the standard
+_MAX_CLOCK_ERROR = timedelta(days=2)  # valid earlier by this time: a Pi without a battery may start with an old clock
+_MAX_NAME = 64  # characters: the limit of X.509
 
 
 def create_authority(folder: MemberFolder, host: str) -> None:

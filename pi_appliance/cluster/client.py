@@ -22,10 +22,10 @@ from pi_appliance.errors import Refused
 from pi_appliance.system import files
 from pi_appliance.system.http import describe_network_error
 
-_LIBRARIES = ("distributed", "cryptography")  # of the extra `cluster`
+_LIBRARIES = ("distributed", "cryptography")  # the libraries of the extra `cluster`
 _FOLDER = "cluster"  # in the state folder
 _TIMEOUT = 10.0  # seconds until a scheduler counts as not reached
-_PROBE_TIMEOUT = 2.0  # seconds for a connection without Dask, which tries a closed port for its whole timeout
+_PROBE_TIMEOUT = 2.0  # seconds for a first, plain connection: Dask tries a closed port for its whole timeout
 
 
 def require_libraries() -> None:
@@ -42,9 +42,9 @@ def require_libraries() -> None:
 class Membership:
     """The place of this machine in a cluster."""
 
-    scheduler: str  # its address, such as tls://192.168.1.20:8786
-    is_first: bool  # the scheduler and the certificate authority are on this machine
-    port: int  # of the scheduler
+    scheduler: str  # address of the scheduler, such as tls://192.168.1.20:8786
+    is_first: bool  # whether the scheduler and the certificate authority are on this machine
+    port: int  # port of the scheduler
 
 
 class MemberFolder:

@@ -50,7 +50,7 @@ def load_secret(folder: MemberFolder, now: datetime) -> bytes | None:
     """Return the secret of the code that is valid now, or None."""
     try:
         content = json.loads(folder.join_code.read_text("utf-8"))
-        # A clock that was set back does not make a code valid for longer.
+        # With `created`, a clock that was set back does not make a code valid for longer.
         is_valid = datetime.fromisoformat(content["created"]) <= now < datetime.fromisoformat(content["expires"])
         return bytes.fromhex(content["secret"]) if is_valid else None
     except (OSError, ValueError, KeyError, TypeError):

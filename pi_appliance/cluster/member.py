@@ -18,11 +18,12 @@ from pi_appliance.cluster.client import MemberFolder, Membership, require_librar
 from pi_appliance.errors import Unavailable
 from pi_appliance.system import network
 
-_CHECK_INTERVAL = 5.0  # seconds between two looks at the membership and the workers
+_CHECK_INTERVAL = 5.0  # seconds between two checks of the membership and the workers
 _RETRY_DELAY = 15.0  # seconds
 _DEATH_TIMEOUT = 30  # seconds until a worker without a scheduler ends
 _ENDED = frozenset({"closed", "closing", "failed", "stopped", "stopping"})
-# No pages, and no data on the SD card: a worker that runs out of memory is started again.
+# Dask shows no web pages and writes no data to the SD card. It restarts a worker that runs out of
+# memory.
 _SETTINGS: Mapping[str, object] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -31,7 +32,7 @@ _SETTINGS: Mapping[str, object] = {
     "distributed.worker.memory.spill": False,
     "distributed.comm.tls.min-version": 1.3,
 }
-_PRIVATE_ADDRESS = "127.0.0.1:0"  # for Dask's pages, which are empty
+_PRIVATE_ADDRESS = "127.0.0.1:0"  # Dask opens a port for its web pages, which are empty
 
 
 async def run_member(folder: MemberFolder, cores: int, say: Callable[[str], None], stop: asyncio.Event) -> None:
@@ -41,7 +42,8 @@ async def run_member(folder: MemberFolder, cores: int, say: Callable[[str], None
         Refused: A library of the cluster is not installed.
     """
     require_libraries()
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in one line
+    # Dask's own log is long; the important events are printed here, in one line each
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     membership = folder.membership()
     while membership is not None and not stop.is_set():
         try:
@@ -86,7 +88,7 @@ async def _serve(
         worker = Nanny(
             membership.scheduler,
             name=f"{name}-{number}",
-            nthreads=1,  # the kernels hold the interpreter's lock
+            nthreads=1,  # one thread per worker, because a kernel holds the interpreter's lock
             host=own_address,
             protocol="tls",
             security=security,

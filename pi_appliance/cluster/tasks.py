@@ -23,9 +23,10 @@ from pi_appliance.system import http, network
 JOIN_PATH = "/cluster/join"
 PAGE_PORT = 8080
 _TIMEOUT = 120.0  # seconds
-_REQUEST_TIMEOUT = 20.0  # seconds; the first machine starts Python to sign
+_REQUEST_TIMEOUT = 20.0  # seconds; the first machine has to start Python to sign
 _MAX_ANSWER = 65_536  # bytes
-_KIND, _HOST_END = "_http._tcp.local.", "-appliance.local."  # of a page in mDNS
+# the service type of a page in mDNS, and the end of a host name
+_KIND, _HOST_END = "_http._tcp.local.", "-appliance.local."
 _LISTEN_TIME = 3.0  # seconds
 
 
@@ -157,7 +158,7 @@ def _ask(host: str, port: int, secret: bytes, message: str) -> dict[str, Any]:
             max_bytes=_MAX_ANSWER,
             body=json.dumps({"message": message, "proof": proof}).encode(),
             headers={"Content-Type": "application/json"},
-            use_proxy=False,  # it is in the same network
+            use_proxy=False,  # the other machine is in the same network
         )
     except http.NoResponse as error:
         raise Unavailable(f"{where} cannot be reached: {error}") from None

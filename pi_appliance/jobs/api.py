@@ -201,7 +201,8 @@ async def _start_any_run(services: Services, values: Values) -> asyncio.Future[i
     _require_idle(services, job.name)
     now = services.now()
     services.daemon.start_request(run_options.request_run(appliance, job, now, options, now=now))
-    return asyncio.get_running_loop().create_future()  # the scheduler starts the run
+    # the scheduler starts the run, so this future never gets a status
+    return asyncio.get_running_loop().create_future()
 
 
 async def start_run(services: Services, values: Values) -> asyncio.Future[int]:
@@ -426,7 +427,7 @@ async def list_dated_reports(services: Services, values: Values) -> list[DatedRe
     appliance, name = services.appliance, values["name"]
     dates = reports.report_dates(appliance, name)
     if not dates:
-        appliance.job(name)  # raises UnknownName
+        appliance.job(name)  # raises UnknownName for an unknown job
     return [
         {"date": date, "files": [_report(report) for report in reports.dated_reports(appliance, name, date)]}
         for date in dates

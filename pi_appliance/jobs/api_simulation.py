@@ -20,7 +20,7 @@ from pi_appliance.storage.model import RunJson, iso_time, run_fields
 
 _FORMATS = ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
 _YEARS = range(1970, 9000)
-_MAX_COUNTED = 10_000  # slots beyond the limit: those of each second for a year would take minutes to count
+_MAX_COUNTED = 10_000  # slots counted beyond the limit: counting a year of seconds would take minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ async def simulate_slots(services: Services, values: Values) -> SimulationJson:
     period = start.start(config.time_zone), end.end(config.time_zone)
     if period[0] >= period[1]:
         raise InvalidOption("'to' is before 'from'")
-    # In a thread, because the slots of a long period take seconds to compute.
+    # In a thread, because computing the slots of a long period takes seconds.
     slots, omitted, changes = await asyncio.to_thread(
         _simulate, config, jobs, period, values["limit"], appliance.secret
     )
@@ -161,7 +161,7 @@ def _parse_zone(name: str | None) -> ZoneInfo | None:
     """Return the time zone `name`. Raises UnknownName with the most similar name."""
     try:
         return ZoneInfo(name) if name is not None else None
-    except (KeyError, ValueError, OSError):  # not found, a path, or a folder such as "Europe"
+    except (KeyError, ValueError, OSError):  # the zone is unknown, a path, or a folder such as "Europe"
         similar = suggest(str(name), tuple(available_timezones()))
         hint = similar if similar.startswith("did") else "write an IANA name such as Europe/London"
         raise UnknownName("time zone", str(name), (), hint) from None

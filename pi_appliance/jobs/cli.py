@@ -42,7 +42,7 @@ from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 P = ParamSpec("P")
 Command = Callable[..., Any]
-_POLL_INTERVALS = 0.05, 0.5  # seconds between two looks at a run of the daemon: the first, and the longest
+_POLL_INTERVALS = 0.05, 0.5  # seconds between two requests for the state of a run: at first, and at most
 
 
 @click.group("jobs")
@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
     if dry_run:
         _show_plan(config, name, options, as_json=as_json)
         return
-    is_child = os.environ.pop(NO_HANDOVER, None)  # removed, so that the job does not see it
+    is_child = os.environ.pop(NO_HANDOVER, None)  # removed, so that the job does not inherit the variable
     is_manual = trigger == Trigger.MANUAL
     line = ProgressLine()
 
@@ -141,15 +141,15 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
     if ended is not None:
         report(ended)
     else:
-        or_last_good = not is_manual or is_child is not None  # a person rather corrects the file
-        # Nobody watches it, so that it may execute another program while it waits.
+        or_last_good = not is_manual or is_child is not None  # a person is shown the errors of the file instead
+        # Nobody watches the terminal, so the process may execute a smaller program while it waits.
         become_small = long_run.become_small if or_last_good and not as_json else None
         try:
             ended = _run_here(
                 config, values, Trigger(trigger), listener, report, or_last_good=or_last_good, become_small=become_small
             )
         except runner.UnknownRequest as error:
-            if is_child:  # the request was replaced or cancelled while this process started: there is nothing to run
+            if is_child:  # there is no run if the request was replaced or cancelled while this process started
                 raise SystemExit(error.exit_status) from None
             raise
     if status := exit_status(ended):
@@ -159,7 +159,7 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
 def _print_end(ended: Mapping[str, Any], *, as_json: bool, is_manual: bool) -> None:
     if as_json:
         click.echo(json.dumps(ended))
-    elif not is_good(ended):  # cron mails all output, so there is output only about trouble
+    elif not is_good(ended):  # cron mails all output, so successful runs print nothing
         click.echo(one_run_with_log(ended), err=True)
     elif is_manual:
         click.echo(client.visible(one_run(ended)))
@@ -207,12 +207,12 @@ def _run_here(
         )
         skipped_by_cron = ended.trigger is Trigger.CRON and ended.outcome is Outcome.SKIPPED
         if skipped_by_cron and runner.has_pending_work(appliance, name):
-            # Without a daemon, pending posts would wait for the next slot that is used.
+            # No daemon would send pending posts before the next slot that is used.
             ended = runner.run(appliance, name, Trigger.CRON, due=RESUME, random=SystemRandom())
         result = model.run_fields(ended)
         try:
             report(result)
-        finally:  # last, because it may take long; not if this process was asked to stop
+        finally:  # sent at the end, because it may take long; not if this process was asked to stop
             if ended.outcome is not Outcome.STOPPED:
                 runner.deliver_notifications(appliance)
     return result
@@ -237,7 +237,7 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
         try:
             started: Any = client.call_daemon(connection, RUN, values)
         except Refused:
-            if values["with"]:  # its request would be started by the daemon as well
+            if values["with"]:  # its request must not stay, or the daemon would start it as well
                 raise
             return None
         printed, interval, is_cancelled = 0, _POLL_INTERVALS[0], False
@@ -245,7 +245,7 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
             result: Any = _ask_daemon(config, "jobs log", {"run": started["run"], "start": printed})
             output = result.pop("log")
             if not result["outcome"]:
-                output = output.rstrip("\ufffd")  # part of a character, whose rest is not written yet
+                output = output.rstrip("\ufffd")  # the beginning of a character whose rest is not written yet
             if output:
                 listener.on_output(output.encode())
                 printed += len(output)
@@ -254,7 +254,7 @@ def _run_by_daemon(config: Path, values: Values, listener: runner.Listener) -> M
             listener.on_progress(result["progress"], result["status_text"])
             if stop.signal and not is_cancelled:
                 is_cancelled = True
-                with suppress(Refused):  # it has just ended
+                with suppress(Refused):  # the run may have just ended
                     _ask_daemon(config, "jobs cancel", {"name": values["name"]})
             if is_cancelled:
                 time.sleep(_POLL_INTERVALS[0])
@@ -401,7 +401,7 @@ def _open_crontab(config: Path, system: bool, user_name: str | None) -> UserCron
     user = None if user_name == current_user() else user_name
     try:
         backup = loader.load_config(config).state_dir / _BACKUP
-    except ConfigError:  # entries can be removed with a wrong configuration too
+    except ConfigError:  # entries can be removed even if the configuration is wrong
         backup = None
     return UserCrontab(config, user=user, backup=backup)
 

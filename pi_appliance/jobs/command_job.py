@@ -12,7 +12,7 @@ from pi_appliance.errors import Issues, Refused
 from pi_appliance.storage.model import Result
 from pi_appliance.system.process import Program, ProgramResult, describe_exit_status
 
-_HEAD = 256  # bytes; the kernel reads no more of a first line
+_HEAD = 256  # bytes that the kernel reads of the first line of a script
 
 
 def resolve_program(name: str, *, directory: Path) -> str:

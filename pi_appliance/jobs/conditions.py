@@ -13,7 +13,7 @@ from pi_appliance.system import process
 from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
 
-HYSTERESIS = 5.0  # degrees below the limit at which a run continues
+HYSTERESIS = 5.0  # degrees below the limit at which a suspended run continues
 COMMAND_TIMEOUT = 30.0  # seconds
 
 

@@ -107,7 +107,8 @@ class JobContext:
         self.random = SystemRandom()
         self._channel = channel
         self._signal_version: int | None = None  # data version of the database at the last check
-        self._active_checkpoints: tuple[int, Mapping[str, str]] = (-1, {})  # with their data version
+        # the data version at which they were read, and the checkpoints
+        self._active_checkpoints: tuple[int, Mapping[str, str]] = (-1, {})
 
     @property
     def slot(self) -> str:
@@ -243,8 +244,8 @@ def main(argv: list[str]) -> None:
         try:
             if plan != process_tree.NO_LIMITS:
                 limits.enter_limits(plan)
-            # The state folder of the runner has the claims of this run, even if the configuration
-            # changed since.
+            # The runner's state folder is used, because it has the claims of this run even if the
+            # configuration has changed since.
             config = replace(load_usable(Path(config_path), Path(state)), state_dir=Path(state))
             parameters = RunParameters(
                 job=job,
@@ -269,7 +270,7 @@ def _run(config: Config, parameters: RunParameters, options: Mapping[str, Any], 
     for name in secrets.secret_variables(parameters.environment, secret_names(config)):
         del os.environ[name]
     with open_history(config.state_dir) as store:
-        if parameters.job not in config.jobs:  # the file was changed after the run began
+        if parameters.job not in config.jobs:  # the job was removed from the file after the run began
             raise UnknownName("job", parameters.job, tuple(config.jobs))
         entry = config.jobs[parameters.job]
         os.chdir(config.path.parent)

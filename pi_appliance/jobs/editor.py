@@ -44,7 +44,7 @@ def entry_of(config: Config, name: str) -> dict[str, Any]:
     return dict(value_at(_parse(config.text).data, ("jobs", name)) or {})
 
 
-@lru_cache(maxsize=1)  # of the file in use, which a form needs several times
+@lru_cache(maxsize=1)  # a form needs the file in use several times
 def _parse(text: str) -> Tree:
     return parse_yaml(text, "")
 
@@ -69,7 +69,7 @@ def parse_yaml_text(text: str) -> object:
     """Return the value that `text` has in YAML for a schedule or a chance, also without quotes."""
     try:
         value = parse_yaml(text, "value").data
-    except ConfigError:  # such as @daily and */5, which need quotes in YAML
+    except ConfigError:  # @daily and */5 need quotes in YAML
         return text
     return value if isinstance(value, (Mapping, list)) else text
 
@@ -83,7 +83,7 @@ def add_job(file: ConfigFile, name: str, kind: str, changes: Changes) -> str:
     def add(data: Any, config: Config) -> object:
         nonlocal added
         added = new_name(name, "", config.jobs)
-        fields_of(kind, config)  # raises UnknownName
+        fields_of(kind, config)  # raises UnknownName for an unknown kind
         entry: object = {"kind": kind}
         for path, value in changes.items():
             if value is not None:
@@ -175,7 +175,7 @@ def forget(appliance: Appliance, name: str) -> None:
 def move_state(appliance: Appliance, old: str, new: str) -> None:
     """Give the job `new` the pause, the skipped slot and the requests of the renamed job `old`."""
     slots, requests = appliance.store.slots, appliance.store.requests
-    forget(appliance, new)  # an earlier job of that name may have been removed in an editor
+    forget(appliance, new)  # the state of an earlier job of that name, which was removed in an editor
     if pause := slots.pauses().get(old):
         slots.pause(new, since=pause.since, until=pause.until)
     requests.set_skipped_slot(new, requests.skipped_slot(old))
@@ -250,7 +250,7 @@ def _excerpt(text: str, name: str) -> str:
     excerpt = "\n".join(["jobs:", *lines[first - 1 : last - 1]])
     try:
         is_same = parse_yaml(excerpt, "").data == {"jobs": {name: value_at(tree.data, ("jobs", name))}}
-    except ConfigError:  # such as an alias of another part
+    except ConfigError:  # the job may use an alias that another part defines
         is_same = False
     return excerpt if is_same and not lines[first - 1][: column - 1].strip() else text
 

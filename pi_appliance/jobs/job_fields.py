@@ -21,7 +21,7 @@ COMMAND = "command"
 """The kind of job, and the key of a condition, that names a program. It is hidden here."""
 OPTIONS = "with"
 _OWN_CONTROLS = ("kind", "schedule", "chance")
-_MAX_COMMON = 4  # optional options of a kind that are shown without "More options"
+_MAX_COMMON = 4  # optional options of a kind that are shown without opening "More options"
 
 
 class Control(StrEnum):

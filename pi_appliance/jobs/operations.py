@@ -32,7 +32,7 @@ _SET = array(
 _SCHEDULE = text("schedule", "when it runs, as in YAML: a cron expression, every 15m, a list of times; empty for never")
 _CHANCE = text("chance", "the share of its slots that are used, such as 1/4; empty for all", 20)
 _NEW_NAME = text("new_name", "the name of the copy; without it, a number is added", 100, positional=True)
-_MAX_RUN = 2**63 - 1  # an SQLite row number
+_MAX_RUN = 2**63 - 1  # the highest row number of SQLite
 
 
 RUN = Operation(

@@ -33,7 +33,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import NUMBER, form, query_number
 
 _WIDTH, _GAP, _HEIGHT = 8, 4, 24
-_SHAPES = {  # rectangles one below the other: where each begins, and how high it is
+_SHAPES = {  # an outcome is drawn as rectangles, one below the other: (top, height) in pixels
     "running": ((6, 18),),
     "succeeded": ((0, 24),),
     "skipped": ((16, 8),),
@@ -101,7 +101,7 @@ def _run_title(run: Run, zone: ZoneInfo) -> str:
     return f"{units.format_time(run.started, zone)}: {text.outcome(run_fields(run))}{duration}{summary}"
 
 
-# Types that a browser gets as they are. All others are offered for download.
+# A browser shows files of these types directly. All others are downloaded.
 TYPES = {
     ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -112,10 +112,10 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-TEXTS = (".txt", ".md", ".log", ".csv", ".json", "")  # shown within a page of ours
-TABLES = (".csv",)  # texts whose lines are scrolled instead of wrapped
-PICTURES = (".svg", ".png")  # shown within a page of ours
-PAGES = (".html",)  # shown in a frame of a page of ours
+TEXTS = (".txt", ".md", ".log", ".csv", ".json", "")  # types shown within a page of the appliance
+TABLES = (".csv",)  # types whose lines are scrolled instead of wrapped
+PICTURES = (".svg", ".png")  # types shown as a picture within a page of the appliance
+PAGES = (".html",)  # types shown in a frame of a page of the appliance
 # A report is data. It must not run scripts or load anything.
 SAFE_CSP_TYPES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
 HEADERS = {"Content-Security-Policy": SAFE_CSP_TYPES, "X-Frame-Options": "SAMEORIGIN"}
@@ -125,7 +125,7 @@ _MAX_SLOT_ROWS = 20
 _MAX_RUN_BARS = 20
 _MAX_RUN_ROWS = 50
 _MAX_REPORT_ROWS = 100
-_MAX_INDEX_RUNS = 1_000  # of the history: almost three years of nights
+_MAX_INDEX_RUNS = 1_000  # runs in the index of a job: almost three years of nights
 _MAX_LOG = 64_000  # characters of the output of a run that are shown at once
 _MAX_NEW_REPORTS = 6  # on the home page
 _MAX_TEXT = 400_000  # characters of a report that are shown; more is too slow on a phone
@@ -139,7 +139,7 @@ class JobCard:
     next_selected: Slot | None
     strip: Markup
     failing: bool
-    waiting: bool  # for other runs to end
+    waiting: bool  # whether a run waits for other runs to end
 
     @property
     def version(self) -> str:

@@ -256,7 +256,7 @@ class JobFormPages:
         config = self._appliance.config
         name = form.job.name if form.job else ""
         paused = self._appliance.store.slots.pauses().get(name)
-        if text is None and form.job is not None:  # it parses the whole file, which may be long
+        if text is None and form.job is not None:  # read only if needed: it parses the whole file, which may be long
             text = await asyncio.to_thread(editor.block_text, config.text, name)
         return self._pages.page(
             "jobs/form.html",

@@ -16,8 +16,8 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import http
 
 log = logging.getLogger("pi_appliance.notices")
-_PING_TIMEOUT = 5.0  # seconds; maximum delay of a run by its start ping
-_MAX_BODY = 10_000  # bytes; services store as many, or ten times as many
+_PING_TIMEOUT = 5.0  # seconds that the start ping may delay a run
+_MAX_BODY = 10_000  # bytes; services store this much or ten times as much
 
 
 def worker_command(config: Path, state_dir: Path) -> list[str]:

@@ -37,7 +37,7 @@ from pi_appliance.system import files
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
 _RESULT = "result.txt"
 _MAX_TEXT = 100_000  # characters that are read of a report
-_CLOCK_TOLERANCE = timedelta(seconds=1)  # database and file system use different clocks
+_CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of database and file system differ by this much
 _DRAFT_SUFFIX = ".new"  # suffix of a set that is being written or deleted
 _NEWEST_LINK = ".newest"
 _LINK_SUFFIX = ".link"  # suffix of a link that is being created
@@ -92,7 +92,8 @@ class ReportSet:
             with files.atomic_write_text(self.folder / name) as file:
                 yield file
         except Unavailable as error:
-            message = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is deleted
+            # names the folder of the reports: the draft is deleted
+            message = str(error).replace(str(self.folder), str(self.folder.parent))
             raise Unavailable(message, after=error.retry_after) from None
 
 
@@ -157,9 +158,10 @@ def _symlink(folder: Path, set_name: str, names: set[str]) -> None:
     """Make all `names` lead to the set `set_name`, with one atomic change."""
     for each in names:
         if not os.path.lexists(folder / each):
-            _link(folder / each, Path(_NEWEST_LINK, each))  # leads to nothing yet
+            # leads to nothing until the next line lets all names lead to the set
+            _link(folder / each, Path(_NEWEST_LINK, each))
     _link(folder / _NEWEST_LINK, Path(set_name))
-    for each in names:  # replace files of other programs
+    for each in names:  # files that other programs wrote there are replaced
         if not _is_ours(folder / each):
             _link(folder / each, Path(_NEWEST_LINK, each))
 
@@ -238,7 +240,8 @@ def latest_report(config: Config, store: Store, job: str, *, picture: bool, anim
     if run is None or run.outcome is not Outcome.SUCCEEDED:
         return None
     try:
-        result = _latest_result(config.reports / job, run.ended).resolve()  # all files of the same set
+        # one resolved folder, so that all files are of the same set
+        result = _latest_result(config.reports / job, run.ended).resolve()
         with result.open(encoding="utf-8", errors="replace") as file:
             text = file.read(_MAX_TEXT)
     except OSError:
@@ -273,7 +276,7 @@ def _latest_result(folder: Path, ended: datetime | None) -> Path:
 
 
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
-_TITLE_BYTES = 4096  # at the beginning of a file, which have its title
+_TITLE_BYTES = 4096  # bytes at the beginning of a file, in which the title is searched
 _KINDS = {".html": "page", ".svg": "picture", ".png": "picture", ".csv": "table", ".json": "data"}
 _RANKS = {".html": 0, ".svg": 2, ".png": 2}  # pages first, then texts, then pictures
 
@@ -341,7 +344,8 @@ def _existing_files(candidates: Iterable[tuple[Path, str, str]]) -> list[ReportF
 def report_dates(appliance: Appliance, job: str) -> list[str]:
     """Return the names of the report sets of `job`, the newest first."""
     folder = appliance.config.reports / job
-    is_report_folder = folder in appliance.config.reports.glob("*") and _is_plain_folder(folder)  # never outside of it
+    # a folder outside of the reports is never used
+    is_report_folder = folder in appliance.config.reports.glob("*") and _is_plain_folder(folder)
     return [name for name in report_sets(folder) if _is_plain_folder(folder / name)] if is_report_folder else []
 
 
@@ -355,7 +359,7 @@ def dated_reports(appliance: Appliance, job: str, date: str) -> list[ReportFile]
     if date not in dates:
         raise UnknownName(f"report of {job}", date, dates)
     folder, paths = appliance.config.reports / job / date, list[Path]()
-    with contextlib.suppress(FileNotFoundError):  # it has just been deleted
+    with contextlib.suppress(FileNotFoundError):  # the file may have just been deleted
         paths = list(folder.iterdir())
     reports = _existing_files((path, job, date) for path in paths)
     return sorted(reports, key=lambda report: (rank_file(report.path), report.file))
@@ -400,7 +404,7 @@ def find_report(appliance: Appliance, job: str, file: str, date: str = "") -> Re
     folder = appliance.config.reports.resolve()
     reports = dated_reports(appliance, job, date) if date else list_reports(appliance, folders=(job,))
     for report in reports:
-        # The names are safe, but a link may lead elsewhere.
+        # A name cannot lead out of the folder, but a link may.
         if report.file == file and report.path.resolve().is_relative_to(folder):
             return report
     raise UnknownName(f"report of {job}", file, [report.file for report in reports])
@@ -419,7 +423,7 @@ class IndexEntry:
 
     at: datetime  # the local time of the job
     title: str
-    result: str  # how the run ended, in words; "" if the history does not have it any more
+    result: str  # how the run ended, in words; "" if the history has lost it
     address: str
 
 
@@ -482,7 +486,7 @@ def _match_runs(sets: Iterable[str], runs: Iterable[Run], zone: tzinfo) -> Mappi
     Sets of the same minute are matched with its runs in order.
     """
     waiting: dict[str, list[Run]] = {}
-    for run in _shown(runs):  # the newest first
+    for run in _shown(runs):  # newest first
         waiting.setdefault(report_set_name(_run_time(run, zone)), []).append(run)
     found = {}
     for name in sorted(sets, key=lambda name: (name[:15], len(name), name)):
@@ -499,7 +503,7 @@ def _set_entry(folder: Path, name: str, run: Run | None) -> IndexEntry:
 def _read_title(folder: Path, name: str) -> str:
     """Return the title of a set: the title of its page, else of its first file."""
     paths: list[Path] = []
-    with contextlib.suppress(OSError):  # it has just been deleted
+    with contextlib.suppress(OSError):  # the set may have just been deleted
         paths = sorted(path for path in (folder / name).iterdir() if path.is_file() and not path.name.startswith("."))
     if not paths:
         return ""

@@ -35,7 +35,7 @@ from pi_appliance.jobs.job_fields import OPTIONS, JobField, fields_of
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.run_requests import RunRequest
 
-_MAX_REQUESTS = 20  # per job: each starts a process, and a stuck button must not start hundreds
+_MAX_REQUESTS = 20  # per job: a stuck button must not start hundreds of processes
 
 
 def _ask_kind(job: Job, question: str) -> Any:

@@ -14,7 +14,7 @@ from pi_appliance.storage.database import KeyValueStore
 from pi_appliance.storage.history import Pause
 from pi_appliance.storage.model import Outcome, Run, RunJson, iso_time, run_fields
 
-_MAX_SLOTS = 200  # searched for one that the probability selects
+_MAX_SLOTS = 200  # slots in which one that the chance selects is searched
 BAD_OUTCOMES = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED)
 """Outcomes that are reported to the owner. A stopped run is not: a person stopped it."""
 

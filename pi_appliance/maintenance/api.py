@@ -20,7 +20,7 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.system.clock import ClockState
 from pi_appliance.system.systemd import PowerAction
 
-_DELAY = 0.5  # seconds until a restart, so that the answer and the page arrive
+_DELAY = 0.5  # seconds before a restart, in which the answer and the page reach the browser
 
 
 async def show_facts(services: Services, _: Values) -> list[CheckResult]:

@@ -34,7 +34,7 @@ NOTE = "restore: "
 """The beginning of the message about a restore."""
 _UPLOAD, _PENDING = ".upload.tar.gz", ".restore.tar.gz"
 _MAX_UPLOAD = 200_000_000  # bytes
-_FREE_FACTOR = 4  # of the free space, the part that an upload may take: it is unpacked and copied
+_FREE_FACTOR = 4  # the upload may take a quarter of the free space, because it is unpacked and copied
 _MAX_SILENCE = 30.0  # seconds between two parts of an upload
 _MAX_DURATION = 900.0  # seconds
 _MAX_HEAD = 8192  # bytes of the header of a form
@@ -64,7 +64,7 @@ def list_stored(config: Config) -> list[StoredBackup]:
     }
     for place, paths in places.items():
         for path in paths:
-            with contextlib.suppress(OSError):  # its drive was pulled
+            with contextlib.suppress(OSError):  # the drive may have been pulled
                 about = path.stat()
                 found.append(StoredBackup(path, datetime.fromtimestamp(about.st_mtime, UTC), about.st_size, place))
     return found
@@ -110,7 +110,7 @@ class CheckedUpload:
 
     token: str
     summary: ArchiveSummary
-    other_names: tuple[str, ...]  # in the archive, but not used
+    other_names: tuple[str, ...]  # names in the archive that are not restored
 
 
 class Uploads:
@@ -209,8 +209,8 @@ def restore_pending(state_dir: Path) -> str:
     """
     pending = state_dir / _PENDING
     if not state_dir.is_dir() or files.is_locked(state_dir / files.WAKEUP_FILE):
-        return ""  # nothing has run yet, or another daemon runs
-    with contextlib.suppress(OSError):  # a read-only card is reported by what needs it
+        return ""  # it is the first start, or another daemon runs
+    with contextlib.suppress(OSError):  # whatever needs to write reports a read-only card
         (state_dir / _UPLOAD).unlink(missing_ok=True)
     if not pending.exists():
         return ""

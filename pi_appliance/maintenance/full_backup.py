@@ -70,7 +70,7 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
     found, notes = _configuration_files(config, path)
     more: dict[str, bytes | Path] = {f"{CONFIGURATION}/{name}": file for name, file in found.items()}
     more |= {f"{PLAYLISTS}/{name}": content for name, content in playlists.items()}
-    backups = config.backup and config.backup.folder.resolve()  # no backup holds another
+    backups = config.backup and config.backup.folder.resolve()  # a backup must not contain other backups
     reports = [(name, file) for name, file in _files_below(config.reports) if backups not in file.resolve().parents]
     more |= {f"{REPORTS}/{name}": file for name, file in reports}
     if passphrase:
@@ -279,7 +279,7 @@ def _with_state_dir(content: bytes, config: Config) -> bytes:
         UnicodeDecodeError,
         KeyError,
         TypeError,
-    ):  # restored as it is; `config check` says what is wrong
+    ):  # the file is restored unchanged, and `config check` reports its problems
         return content
 
 
@@ -291,7 +291,8 @@ def _unpack_private(packed: bytes, config: Config) -> list[str]:
             content = opened.read() if opened else b""
             if member.name == secrets.NAME:
                 notes += _replace(config.path.resolve().parent / secrets.NAME, content, mode=0o600)
-            elif not (config.state_dir / member.name).exists():  # a present session is newer
+            # a present session of a network is newer than that of the backup
+            elif not (config.state_dir / member.name).exists():
                 _write(config.state_dir / member.name, content, mode=0o600)
     return notes
 

@@ -6,7 +6,8 @@ from typing import Any
 from pi_appliance.operations import Operation, text
 
 _API = "pi_appliance.maintenance.api"
-_WORDS = {"ok": "", "warn": "look at it: ", "fail": "PROBLEM: ", "skipped": "not known: "}  # by the status of a fact
+# before the text of a fact, by its status
+_WORDS = {"ok": "", "warn": "look at it: ", "fail": "PROBLEM: ", "skipped": "not known: "}
 _GRACE = "Runs get the time of `stop-grace` to end."
 
 

@@ -26,7 +26,7 @@ from pi_appliance.system.systemd import PowerAction
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form, query_number
 
-_PAGE_SIZE = 100  # messages, as in the links of the pager
+_PAGE_SIZE = 100  # messages; the links of the pager use the same number
 _HANDLERS: Mapping[str, Callable[[Services, Mapping[str, Any]], Awaitable[Any]]] = {
     "restart": api.restart,
     "reboot": api.reboot,
@@ -62,7 +62,7 @@ class SystemPages:
 
     def __init__(self, services: Services, pages: Pages) -> None:
         self._services, self._pages = services, pages
-        self._doctor_lock = asyncio.Lock()  # one process at a time, also if the button is pressed often
+        self._doctor_lock = asyncio.Lock()  # one doctor at a time, even if the button is pressed repeatedly
 
     def routes(self) -> list[Route]:
         """Return the routes of this class."""

@@ -43,9 +43,9 @@ class Release:
 
     version: str
     notes: str
-    archive: str  # its address
-    digest: str  # SHA-256, or ''
-    digest_address: str  # where the SHA-256 is, or ''
+    archive: str  # address of the archive
+    digest: str  # SHA-256 of the archive, or ''
+    digest_address: str  # address of the file with the SHA-256, or ''
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -129,7 +129,7 @@ def _parse_release(item: dict[str, Any]) -> Release | None:
         str(archive.get("digest") or "").removeprefix("sha256:"),
         str(digest.get("browser_download_url") or ""),
     )
-    # Files are added to a release after it was published: until then it cannot be installed.
+    # A new release has no files for a moment, so it cannot be installed yet.
     return release if release.archive and (release.digest or release.digest_address) else None
 
 
@@ -199,7 +199,7 @@ def _write_member(members: tarfile.TarFile, member: tarfile.TarInfo, path: Path)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     source = members.extractfile(member)
-    assert source is not None  # it is a file
+    assert source is not None  # it is a regular file, which always has content
     with path.open("xb") as target:
         shutil.copyfileobj(source, target, _CHUNK)
     path.chmod(0o755 if member.mode & 0o100 else 0o644)

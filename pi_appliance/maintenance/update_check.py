@@ -22,8 +22,8 @@ from pi_appliance.system.runtime_socket import SYSTEM_DIR
 
 log = logging.getLogger("pi_appliance.updates")
 _CHECK_INTERVAL = timedelta(days=1)  # between two checks
-_FIRST_DELAY = timedelta(minutes=5)  # after the start, which has more to do than this
-_STEP = 900.0  # seconds between two looks at the clock
+_FIRST_DELAY = timedelta(minutes=5)  # after the start, which keeps a small machine busy
+_STEP = 900.0  # seconds between two checks whether a check is due
 _INSTALLATION = Installation(Path("/opt/pi-appliance"))
 _REQUEST = Path(SYSTEM_DIR, "update")
 _START_TIMEOUT = timedelta(minutes=2)
@@ -37,7 +37,7 @@ class UpdatePlaces:
     installation: Installation = _INSTALLATION
     address_file: Path = Path("/etc/pi-appliance-update.conf")
     request_file: Path = _REQUEST
-    prefix: Path = Path(sys.prefix)  # of this program
+    prefix: Path = Path(sys.prefix)  # the folder in which this program is installed
 
 
 class UpdateChecker:
@@ -78,7 +78,7 @@ class UpdateChecker:
         progress = self.installation.read_progress()
         if self._requested_at is None or progress != self._progress_before:
             return progress
-        # Root has not begun yet: it takes a second on this machine, and some on a small one.
+        # Root has not begun yet, which takes some seconds on a small machine.
         is_late = self._now() - self._requested_at > _START_TIMEOUT
         return {
             "state": "failed" if is_late else "running",
@@ -103,7 +103,7 @@ class UpdateChecker:
             return
         await self.check()
         progress = self.read_progress()
-        # What failed once, or what the owner went back from, is left to the owner.
+        # A version that failed once, or that the owner has left, is installed only by the owner.
         tried = (progress.get("version"), progress.get("left"))
         if is_time and self.newest and self.newest.version not in tried:
             try:

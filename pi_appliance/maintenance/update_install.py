@@ -48,7 +48,7 @@ class _Machine:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run the installed program as the user of the service."""
         as_user = ("runuser", "-u", "pi-appliance", "--") if self.is_this_one else ()
-        # Not bin/pi-appliance: below another root, its first line names no Python.
+        # Not bin/pi-appliance: its first line names a Python outside of another root.
         python = self.installation.home / "current/bin/python"
         configuration = self.root / "etc/pi-appliance/appliance.yaml"
         command = [*as_user, str(python), "-P", "-m", "pi_appliance", *words, "--config", str(configuration)]
@@ -82,7 +82,7 @@ class _Machine:
         raise Refused(f"neither {name} nor {present} starts; run: systemctl status pi-appliance")
 
     def _restart(self) -> bool:
-        # Type=notify: this waits until the daemon is ready or has failed.
+        # The unit has Type=notify, so `restart` waits until the daemon is ready or has failed.
         subprocess.run(["systemctl", "reset-failed", _UNIT], capture_output=True, check=False)
         return subprocess.run(["systemctl", "restart", _UNIT], check=False).returncode == 0
 
@@ -101,7 +101,8 @@ class _Machine:
                 click.echo(line, nl=False)
                 reason = line.strip() or reason
         if process.returncode:
-            if self.installation.current != present:  # it failed after the start, such as at the entries for cron
+            # install.sh switched to the release, and failed later, such as at the entries for cron
+            if self.installation.current != present:
                 self.leave(present)
             reason = reason.removeprefix("pi-appliance: ")
             raise Refused(f"the new release could not be installed: {reason}; {present} is active")
@@ -118,7 +119,7 @@ class _Machine:
 @click.option("--check", is_flag=True, help="Only say whether there is a newer release, and what is new.")
 @click.option("--back", is_flag=True, help="Return to the previous release.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-# For tests, as `state-dir` in the configuration below ROOT is used as it is.
+# For tests. A `state-dir` in the configuration below ROOT is used without ROOT.
 @click.option("--prefix", "root", default="/", type=click.Path(path_type=Path), hidden=True)
 def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path) -> None:
     """Install the newest release of /etc/pi-appliance-update.conf, or that of the archive FILE.
@@ -150,7 +151,7 @@ def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path)
         if back:
             _go_back(machine, progress, yes=yes)
             return
-        for left in home.glob(".update-*"):  # by a power loss
+        for left in home.glob(".update-*"):  # left by a power loss
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=".update-", dir=home) as name:
             _install_newer(machine, installed, file, Path(name), progress, yes=yes)
@@ -194,7 +195,7 @@ class _Progress:
 
     def _write(self) -> None:
         values = {**self._values, "steps": self._steps}
-        with suppress(ApplianceError, OSError):  # the page does not decide about the update
+        with suppress(ApplianceError, OSError):  # a progress file that cannot be written must not stop the update
             files.write_file(self._file, json.dumps(values).encode(), mode=0o644)
 
 

@@ -34,7 +34,7 @@ from pi_appliance.music.sound_cards import SoundCard
 from pi_appliance.operations import Values
 from pi_appliance.web.security import VISITOR, owner_text
 
-_CHECK_TIMEOUT = 6.0  # seconds
+_CHECK_TIMEOUT = 6.0  # seconds to wait for the state of a player that is checked
 
 Handler = Callable[[MusicServices, Values], Awaitable[MusicJson]]
 
@@ -108,7 +108,7 @@ async def status(services: MusicServices, _: Values) -> PlayerStatusJson:
         player = await player_of(services)
         state = hub.state or await player.state()
         if state.track:
-            with contextlib.suppress(Refused):  # the player has no ratings
+            with contextlib.suppress(Refused):  # some players have no ratings
                 rating = (await player.ratings([state.track.uri])).get(state.track.uri, rating)
     return {**visible_music(hub), "rating": rating.rating, "favourite": rating.favourite}
 
@@ -366,7 +366,7 @@ async def move_output(services: MusicServices, values: Values) -> Sequence[Outpu
 async def _current_partition(player: Player) -> str:
     try:
         return (await player.state()).partition
-    except Refused:  # it does not exist any more
+    except Refused:  # the partition in use may have been deleted
         return ""
 
 

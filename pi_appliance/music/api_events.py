@@ -84,8 +84,8 @@ class PlayerEvents:
         return events
 
     async def _follow_player(self) -> None:
-        # The first change comes at once, and is published because something may have changed since
-        # the first client connected. The library cannot have been cached before it.
+        # The first change comes at once. It is published, because something may have changed since
+        # the first client connected. The cached library is kept, because nothing was cached before.
         is_first = True
         async for names in self._daemon.hub.watch_changes():
             if names & _LIBRARY_SUBSYSTEMS and not is_first:
@@ -132,7 +132,7 @@ class PlayerEvents:
             self._query_pending.clear()
             names, self._queries = self._queries, set()
             for name in sorted(names or {"progress"}):
-                with contextlib.suppress(ApplianceError):  # a lost player is reported by `connection`
+                with contextlib.suppress(ApplianceError):  # the event `connection` reports a lost player
                     data = await self._query(name)
                     if name != "progress" or data["tracks"] != tracks:
                         self._buffer.add("update" if name == "progress" else name, data)

@@ -91,8 +91,8 @@ async def _add(services: MusicServices, values: Values, where: QueuePosition, *,
     stations = services.stations
     first, *others = await asyncio.to_thread(_parse_sources, values, services)
     player, results = await player_of(services), []
-    # The first source replaces the queue and the others follow; those after the current track are
-    # added backwards.
+    # The first source replaces the queue and the others follow. Sources after the current track are
+    # added in reverse order.
     steps = [(first, where, play)]
     if where is QueuePosition.NEXT:
         steps = [*((each, where, False) for each in reversed(others)), *steps]
@@ -132,7 +132,7 @@ def _parse_source(text: str, services: MusicServices) -> Source:
     except ValueError as error:
         raise InvalidOption(str(error)) from None
     check_host = partial(check_address, services)
-    if isinstance(source, Uri) and not source.title:  # stations were checked when they were added
+    if isinstance(source, Uri) and not source.title:  # a station was checked when it was added
         check_host(source.uri)
     return resolve_source(stations, source, check_host)
 
@@ -283,7 +283,7 @@ class UpdateJson(TypedDict):
 async def update_progress(services: MusicServices, values: Values) -> UpdateJson:
     """Return how far an update is."""
     player, count = await player_of(services), None
-    with contextlib.suppress(Refused):  # a new folder that is not in the library yet
+    with contextlib.suppress(Refused):  # a new folder may not be in the library yet
         count = (await player.library_stats(values["folder"].strip("/"))).tracks
     return {"updating": (await player.state()).updating, "folder": values["folder"], "tracks": count}
 
@@ -416,7 +416,7 @@ def _refuse_without_folder() -> Iterator[None]:
 
 async def _with_tracks(services: MusicServices, drive: UsbDrive) -> UsbDrive:
     if drive.tracks is None:
-        with contextlib.suppress(ApplianceError):  # without a player the number is unknown
+        with contextlib.suppress(ApplianceError):  # without a player, the number of tracks is unknown
             tracks = await count_tracks(await services.daemon.hub.player(), drive.uri)
             return dataclasses.replace(drive, tracks=tracks)
     return drive
@@ -455,7 +455,8 @@ def cover_operation(covers: Covers) -> Operation:
         headers = {
             "ETag": f'"{cover.tag}"',
             "Cache-Control": f"private, max-age={_MAX_AGE}",
-            # Whatever the file holds, the browser must not run it or load anything for it.
+            # A cover may contain anything, so the browser must not execute it or load other content
+            # for it.
             "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
         }
         if _is_cached(call.request, cover.tag):

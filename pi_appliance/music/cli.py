@@ -78,7 +78,7 @@ def _wait_for_update(folder: str, progress: Any, config: Path) -> None:
     bar, began = ProgressLine(), time.monotonic()
     try:
         while progress["updating"] is not None:
-            # MPD counts the tracks of the whole library only at the end.
+            # For the whole library, MPD counts the tracks only at the end.
             count = f", {progress['tracks']:,} tracks so far" if folder and progress["tracks"] is not None else ""
             bar.show(None, f"{text.format_time(time.monotonic() - began)} scanning{count}")
             time.sleep(_POLL_INTERVAL)
@@ -109,7 +109,8 @@ def art(config: Path, track: str, target: str | None, as_json: bool) -> None:
 
 @music_command("card", "List the sound cards, or choose the one that plays.")
 @click.argument("name", default="")
-@click.option("--requested", is_flag=True, hidden=True)  # for systemd
+# used by systemd, to run the choice that the page has requested
+@click.option("--requested", is_flag=True, hidden=True)
 @json_option
 def card(config: Path, name: str, requested: bool, as_json: bool) -> None:  # noqa: ARG001 - that of all commands
     """List the sound cards of this machine, or let NAME play. Choosing needs root.
@@ -142,8 +143,9 @@ def complete_station(prefix: str) -> list[str]:
     return [name for name in names if name.casefold().startswith(prefix.casefold())]
 
 
-_FIRST_DELAY, _MAX_DELAY = timedelta(seconds=0.25), timedelta(seconds=2)  # between attempts to connect
-# Names for users of MPD's subsystems.
+# limits of the wait between two attempts to connect
+_FIRST_DELAY, _MAX_DELAY = timedelta(seconds=0.25), timedelta(seconds=2)
+# The names of MPD's subsystems as users know them.
 _SUBSYSTEMS = {
     CONNECTION: "connected",
     "database": "library",
@@ -260,7 +262,7 @@ async def _follow(settings: Config, view: LineView) -> None:
             if not was_connected:
                 raise
             reason = str(error)
-        if backoff.failures == 0:  # reported once per loss
+        if backoff.failures == 0:  # a loss is reported once, not at each attempt
             view.show_loss(reason)
         await asyncio.sleep(backoff.next_delay().total_seconds())
 
@@ -359,7 +361,7 @@ def attach(device: str, config: Path) -> None:
     try:
         name = mounts.attach(device, _mount_dir(config), _paths())
     except (mounts.Ignored, Unavailable) as error:
-        click.echo(str(error))  # not an error of the unit
+        click.echo(str(error))  # printed without an error status, so that the unit does not fail
     else:
         click.echo(f"{device} is mounted as {name}")
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _SHOWN_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp"}
 SIZES = (64, 128, 256, 512, 1024)
 _MAX_URIS = 2000
-_MAX_CACHE_BYTES = 12 * 1024 * 1024  # some hundred small images
+_MAX_CACHE_BYTES = 12 * 1024 * 1024  # bytes: room for some hundred small images
 _MAX_IMAGE_BYTES = 10 * 1024 * 1024
-# Pixels. Two images are scaled at once. Each needs 4 bytes per pixel, twice, which
-# a small Pi can just provide, and covers of 4000 by 4000 pixels exist. The WebP decoder needs four
-# times as much.
+# An image must not have more pixels. Two images are scaled at once, and each needs 4 bytes per
+# pixel, twice. A small Pi can just provide that, and covers of 4000 by 4000 pixels exist. The WebP
+# decoder needs four times as much.
 _MAX_PIXELS = 20_000_000
 _MAX_FORMAT_PIXELS = {"WEBP": 8_000_000}
 _QUALITY = 85
@@ -52,12 +52,12 @@ class Covers:
     def __init__(self, music: Callable[[], Music], changes: PlayerEvents) -> None:
         self._music, self._changes = music, changes
         self._version = -1
-        self._digests: OrderedDict[str, str] = OrderedDict()  # by URI; '' without an image
+        self._digests: OrderedDict[str, str] = OrderedDict()  # key: URI; '' if the track has no image
         self._pictures: OrderedDict[tuple[str, int], Cover | None] = (
             OrderedDict()
-        )  # by digest and size; None if it is invalid
+        )  # key: digest and size; None if the image is invalid
         self._bytes = 0
-        self._tasks: dict[Any, asyncio.Task[Any]] = {}  # running requests, shared by all callers
+        self._tasks: dict[Any, asyncio.Task[Any]] = {}  # running requests, which several callers may await
         self._scaling = asyncio.Semaphore(_MAX_PARALLEL)
 
     async def find(self, uri: str, size: int) -> Cover | None:
@@ -87,7 +87,7 @@ class Covers:
         if task is None:
             task = self._tasks[key] = asyncio.create_task(action(*arguments))
             task.add_done_callback(lambda _: self._tasks.pop(key, None))
-        await asyncio.shield(task)  # a caller that is cancelled must not end it for the others
+        await asyncio.shield(task)  # shielded, because other callers may await the same task
 
     async def _read_image(self, uri: str) -> None:
         """Read the image of a track from the player into the cache."""
@@ -161,13 +161,13 @@ def make_thumbnail(data: bytes, size: int) -> bytes | None:
         from PIL import Image, ImageOps  # noqa: PLC0415 - 50 ms and 6 MB, only for covers
     except ModuleNotFoundError:
         return None
-    Image.MAX_IMAGE_PIXELS = None  # Pillow would only warn; the size is checked below
+    Image.MAX_IMAGE_PIXELS = None  # Pillow's own limit would only warn; the size is checked below
     try:
         with Image.open(io.BytesIO(data), formats=("JPEG", "PNG", "GIF", "WEBP", "BMP")) as image:
             if image.width * image.height > _MAX_FORMAT_PIXELS.get(str(image.format), _MAX_PIXELS):
                 raise Refused(f"a picture of {image.width} by {image.height} pixels is too large to show")
-            image.draft("RGB", (size, size))  # decodes a JPEG near the target size
-            image.thumbnail((size, size))  # before the next steps copy the image
+            image.draft("RGB", (size, size))  # a JPEG is decoded near the target size
+            image.thumbnail((size, size))  # reduced before the next steps copy the image
             ImageOps.exif_transpose(image, in_place=True)
             file = io.BytesIO()
             _on_white(image).save(file, "JPEG", quality=_QUALITY, optimize=True)

@@ -9,8 +9,8 @@ from pi_appliance.errors import UnknownName
 from pi_appliance.system.http import hide_credentials
 
 T = TypeVar("T")
-DEFAULT_PARTITION = "default"  # MPD has it always
-CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
+DEFAULT_PARTITION = "default"  # the partition that MPD always has
+CONNECTION = "connection"  # a change of the player itself: it appeared, was lost, or was replaced
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -109,7 +109,7 @@ class Track:
     album_artist: str = ""
     genre: str = ""
     date: str = ""
-    number: str = ""  # on the album, as tagged
+    number: str = ""  # number on the album, as tagged
     duration: Annotated[float | None, "seconds; null for a stream"] = None
     position: Annotated[int | None, "in the queue, from 0"] = None
     id: Annotated[int | None, "in the queue; it stays the same while the queue changes"] = None
@@ -127,7 +127,7 @@ class PlayerState:
 
     playback: PlaybackState
     track: Track | None = None
-    elapsed: float | None = None  # seconds
+    elapsed: float | None = None  # seconds since the start of the track
     volume: int | None = None  # 0 to 100; None without a mixer
     muted: bool = False
     repeat: bool = False
@@ -137,12 +137,12 @@ class PlayerState:
     crossfade: int = 0  # seconds
     replay_gain: ReplayGainMode = ReplayGainMode.OFF
     queue_length: int = 0
-    queue_version: int = 0  # changes with every change of the queue
+    queue_version: int = 0  # increases with every change of the queue
     updating: int | None = None  # number of the running library update
     bitrate: int | None = None  # kbit/s
     audio_format: str = ""  # such as 44100:16:2
     partition: str = ""
-    error: str = ""  # the latest error, in the player's words
+    error: str = ""  # latest error, in the player's words
 
 
 def advanced(state: PlayerState, seconds: float) -> PlayerState:
@@ -163,7 +163,7 @@ class Entry:
     kind: EntryType
     name: str
     uri: str = ""
-    artist: str = ""  # of an album
+    artist: str = ""  # artist of an album
     date: str = ""
     track: Track | None = None
 
@@ -253,8 +253,8 @@ class QueuePosition(StrEnum):
     """Where to add to the queue."""
 
     END = "end"
-    NEXT = "next"  # after the current track
-    REPLACE = "replace"  # instead of the whole queue
+    NEXT = "next"  # insert after the current track
+    REPLACE = "replace"  # replace the whole queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

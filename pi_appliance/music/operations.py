@@ -386,7 +386,7 @@ _RATINGS: Sequence[Operation] = (
         role=Role.GUEST,
         summary="Return the ratings of tracks. Those without one are left out.",
         handler=f"{_API}:ratings",
-        arguments=(array(URI, 20),),  # longer than that, an address is refused by web servers,
+        arguments=(array(URI, 20),),  # web servers refuse longer addresses,
     ),
 )
 

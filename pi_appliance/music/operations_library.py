@@ -11,7 +11,7 @@ from pi_appliance.roles import Role
 
 _API = "pi_appliance.music.api_library"
 _TEXT = "pi_appliance.music.text"
-_LONG_BODY = 128 * 1024  # bytes: 5000 positions
+_LONG_BODY = 128 * 1024  # bytes: room for 5000 positions
 _SPAN = r"[1-9][0-9]{0,6}(-([1-9][0-9]{0,6})?)?"
 _COMPLETE = "pi_appliance.music.cli:complete_station"
 _FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"

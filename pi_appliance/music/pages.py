@@ -38,14 +38,15 @@ from pi_appliance.web.security import RoleRoute
 PAGE_SIZE = 100  # entries
 COVER_SIZE, THUMB_SIZE = 512, 128  # pixels of a side
 _TRANSPARENT = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\0\0\0!\xf9\4\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
-_MAX_MATCHES = 10  # artists and albums above the tracks that a search found
+_MAX_MATCHES = 10  # artists, and as many albums, shown above the tracks of a search
 _HEADINGS = {
     EntryType.ARTIST: "Artists",
     EntryType.ALBUM: "Albums",
     EntryType.GENRE: "Genres",
     EntryType.TRACK: "Tracks",
 }
-# The appliance mutes and rates for players that cannot, and the page has no partitions.
+# Capabilities that the page does not report as missing: the appliance mutes and rates itself, and
+# the page has no partitions.
 _NOT_MISSED = (Capability.MUTE, Capability.STICKERS, Capability.PARTITIONS)
 
 Part = tuple[str, Page[Entry], str]
@@ -79,7 +80,7 @@ class MusicPages:
     async def queue(self, request: Request) -> Response:
         """Show the queue."""
         player = await self._player()
-        # Before the queue is read: a later change is drawn by the script.
+        # Read before the queue: the script then draws any later change.
         drawn = list_state(self._services.daemon.hub.state)
         queue = await player.list_queue(_start_of(request), PAGE_SIZE)
         favourites = await self._favourites_of(player, queue.tracks)
@@ -179,7 +180,7 @@ class MusicPages:
         player, capabilities = await self._player(), self._services.daemon.hub.capabilities
         drawn = list_state(self._services.daemon.hub.state)
         usb_drives: Sequence[UsbDrive] = ()
-        with contextlib.suppress(Unavailable):  # USB drives are not configured, or their table is not readable
+        with contextlib.suppress(Unavailable):  # USB drives are not configured, or their table cannot be read
             usb_drives = self._services.daemon.usb_drives.all()
         return self._page(
             "sound.html",

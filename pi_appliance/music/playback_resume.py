@@ -81,8 +81,8 @@ class PlaybackResumer:
         self._queue_file, self._playback_file = folder / "queue.json", folder / "playback.json"
         self._tracks = _read_tracks(self._queue_file)
         self._snapshot = _read_snapshot(self._playback_file)
-        self._version: int | None = None  # of the queue that was read last; None: not read on this connection
-        self._changed_at: float | None = None  # time of the first change that is not written yet
+        self._version: int | None = None  # version of the queue that was read last; None: none on this connection yet
+        self._changed_at: float | None = None  # when the first change occurred that is not written yet
         self._saved_at = 0.0
 
     async def run(self) -> None:
@@ -95,7 +95,7 @@ class PlaybackResumer:
             finally:
                 self._version = None
                 with suppress(Unavailable):
-                    self._write_snapshot()  # the last known state
+                    self._write_snapshot()  # writes the last known state
 
     async def _process(self, names: frozenset[str]) -> None:
         if self._hub.state is None or self._hub.uses_fallback:
@@ -233,7 +233,7 @@ class PlaybackResumer:
 
     async def _restore_settings(self, player: Player, saved: PlaybackSnapshot) -> None:
         for modes in ({"repeat": saved.repeat, "random": saved.random}, {"single": saved.single}):
-            with suppress(Refused):  # some players lack a mode
+            with suppress(Refused):  # some players lack one of the modes
                 await player.set_modes(**modes)
         with suppress(Refused):
             await player.set_modes(consume=saved.consume)
@@ -255,7 +255,7 @@ class PlaybackResumer:
         stops_soon = self._sessions is not None and self._sessions.stops_soon
         if saved.playback is PlaybackState.PLAYING and not (is_quiet or stops_soon):
             await player.play(position, at=saved.elapsed or 0.0)
-        elif saved.elapsed is not None:  # a stream cannot be paused at a position
+        elif saved.elapsed is not None:  # a stream has no position at which it could be paused
             await self._pause_at(player, saved, position)
 
     async def _pause_at(self, player: Player, saved: PlaybackSnapshot, position: int) -> None:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pi_appliance.music.usb.drives import UsbDrives
 
 Upstream = Path | tuple[str, int]
-FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
-_PARTITION_FILE = "partition"  # in the state folder: the name of the partition in use
+FALLBACK_DIR = "mpd"  # folder below the state folder for the built-in silent player
+_PARTITION_FILE = "partition"  # file below the state folder with the partition in use
 FALLBACK_NOTICE = ". Until then the built-in silent player is used"
 _FAULT_DELAY = 60.0  # seconds before a service with an internal error is restarted
 _log = logging.getLogger(__name__)
@@ -216,7 +216,7 @@ class PlayerHub:
         self._player: Player | None = None
         self._state: PlayerState | None = None
         self._state_read_at = 0.0
-        self._was_connected = False  # to the configured player
+        self._was_connected = False  # whether the configured player was connected before
         self.kind = self._kind
         self.capabilities: frozenset[Capability] = frozenset()
         self.user_command_count = 0
@@ -310,12 +310,12 @@ class PlayerHub:
         try:
             await self._follow(self._connect(), self.mpd_address)
         except Unavailable as error:
-            # After a loss, a silent player instead would only hide the outage.
+            # If the player was lost, a silent one would only hide that.
             if self._was_connected or not getattr(self._options, "fallback_mpd", False):
                 return str(error)
             return await self._run_fallback(str(error))
         except ApplianceError as error:
-            if isinstance(error, Refused):  # perhaps the remembered partition does not exist any more
+            if isinstance(error, Refused):  # the remembered partition may have been deleted
                 remember_partition(self._dir, DEFAULT_PARTITION)
             return str(error)
         return "the player closed the connection"
@@ -354,8 +354,8 @@ class PlayerHub:
         try:
             async for names in player.watch_changes():
                 state = await limited.state()
-                # Without an await in between, so that no reader sees the state of one player and
-                # the error of another.
+                # No await between the assignments, so that no reader sees the state of one player
+                # with the error of another.
                 capabilities = self.capabilities if self._player is player else await limited.capabilities()
                 self._state, self._state_read_at = state, self._clock()
                 if self._player is player:
@@ -445,7 +445,7 @@ async def open_player(
     except Refused:
         if options == plugin.options:
             raise
-        # The partition in use does not exist any more; this player can still choose another one.
+        # If the partition in use was deleted, this player can still choose another one.
     except Unavailable as error:
         if not getattr(plugin.options, "fallback_mpd", False):
             raise
@@ -478,7 +478,7 @@ async def opened_player(
 
 
 def _fallback_player(address: Path, kind: str, options: Any) -> Player:
-    # The silent player has only the default partition.
+    # The silent player only has the default partition.
     changed = dataclasses.replace(options, address=str(address), fallback_mpd=False, partition="")
     return _connect_plugin(kind, changed, {})
 
@@ -495,7 +495,7 @@ async def keep_running(name: str, service: Callable[[], Awaitable[None]]) -> Non
         try:
             await service()
         except ApplianceError as error:
-            if str(error) != last_error:  # a full SD card is logged once, not every second
+            if str(error) != last_error:  # a repeated error, such as a full SD card, is logged once
                 last_error = str(error)
                 _log.info("music: %s: %s", name, last_error)
             await asyncio.sleep(1.0)

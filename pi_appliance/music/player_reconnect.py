@@ -18,11 +18,12 @@ class ReconnectPolicy:
     """How long the hub waits between attempts to connect: each time twice as long."""
 
     first_delay: timedelta = timedelta(seconds=0.2)
-    early_max_delay: timedelta = timedelta(seconds=1.2)  # within `early_period`: a restarted player is soon back
+    # longest delay within `early_period`, because a restarted player is soon back
+    early_max_delay: timedelta = timedelta(seconds=1.2)
     early_period: timedelta = timedelta(minutes=10)
     max_delay: timedelta = timedelta(seconds=30)
-    min_delay: timedelta = timedelta(seconds=0.25)  # also when `reconnect_now()` is called
-    fallback_max_delay: timedelta = timedelta(seconds=60)  # while the built-in silent player is used
+    min_delay: timedelta = timedelta(seconds=0.25)  # shortest delay, also when `reconnect_now()` is called
+    fallback_max_delay: timedelta = timedelta(seconds=60)  # longest delay while the built-in silent player is used
 
 
 class PlayerReconnect:

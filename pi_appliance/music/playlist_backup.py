@@ -12,7 +12,7 @@ from pi_appliance.music.player_hub import opened_player
 
 _T = TypeVar("_T")
 _SUFFIX = ".m3u8"
-_PAGE_SIZE = 500  # entries
+_PAGE_SIZE = 500  # entries read at a time
 _TIMEOUT = 60.0  # seconds
 
 
@@ -59,7 +59,7 @@ def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapp
                 for uri in content.decode().splitlines() if name not in present else ():
                     try:
                         await player.add_to_playlist(name, Uri(uri=uri))
-                    except ApplianceError:  # such as a track that is not in the library
+                    except ApplianceError:  # such as a track that the library lacks
                         missing += 1
                 if missing:
                     notes.append(f"{missing} tracks of the playlist {name} are not in the library of the player")

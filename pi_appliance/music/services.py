@@ -46,7 +46,7 @@ class ActiveSessions:
         sql = f"SELECT max(id) AS last FROM runs WHERE job IN ({marks}) AND ended IS NOT NULL"  # noqa: S608 - marks alone
         try:
             return int(self._store().rows(sql, self._stopping_jobs)[0]["last"] or 0) if self._stopping_jobs else 0
-        except Unavailable:  # an unreadable history must not silence the music
+        except Unavailable:  # music must go on even if the history cannot be read
             return 0
 
     def _phases(self) -> set[str]:

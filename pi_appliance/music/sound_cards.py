@@ -26,7 +26,7 @@ _START, _END = "# pi-appliance: the sound card", "# pi-appliance: end"
 _BLOCK = re.compile(rf"^{_START}\n.*?^{_END}\n", re.MULTILINE | re.DOTALL)
 _FILE = "etc/asound.conf"
 _REQUEST = "run/pi-appliance/sound-card"
-_REQUEST_TIMEOUT = 30.0  # seconds; a small Pi needs some to start the program
+_REQUEST_TIMEOUT = 30.0  # seconds; a small Pi needs some of them to start the program
 _REQUEST_POLL = 0.1  # seconds
 _MPD_FILE = "etc/mpd.conf"
 _MPD_OUTPUT = re.compile(r"^\s*audio_output\s*\{(.*?)^\s*\}", re.MULTILINE | re.DOTALL)
@@ -57,7 +57,7 @@ def list_cards(root: Path) -> Sequence[SoundCard]:
     """
     try:
         lines = (root / "proc/asound/cards").read_text("utf-8", "replace").splitlines()
-    except OSError:  # the kernel has no sound
+    except OSError:  # the kernel has no sound support
         return []
     found = [match.groups() for line in lines if (match := _CARD.match(line))]
     playing = [each for each in found if any((root / f"proc/asound/card{each[0]}").glob("pcm*p"))]
@@ -65,7 +65,7 @@ def list_cards(root: Path) -> Sequence[SoundCard]:
     if find_owner_setting(root):
         chosen = None
     elif chosen is None and found:
-        chosen = found[0][1]  # ALSA's default is card 0
+        chosen = found[0][1]  # the first card, which ALSA uses by default
     return [
         SoundCard(card, name, _kind(card, driver), chosen in {number, card}) for number, card, driver, name in playing
     ]
@@ -151,7 +151,7 @@ def _restart_mpd(card: SoundCard) -> None:
     if (program := shutil.which("systemctl")) is None:
         return
     done = subprocess.run([program, "try-restart", "mpd.service"], capture_output=True, text=True, check=False)
-    # Without systemd, or without such a unit, there is nothing to restart.
+    # Without systemd, or without a unit for MPD, there is nothing to restart.
     if done.returncode and done.stderr.startswith("Job for "):
         raise Unavailable(f"{card.id} is chosen, but MPD does not start again; see: systemctl status mpd")
 
@@ -162,7 +162,7 @@ def choose_requested_card(root: Path) -> SoundCard | None:
     The service is not trusted: only the id of an existing card has an effect. Raises as
     `choose_card`.
     """
-    # It is removed after the restart of MPD, which is how the service knows that it is done.
+    # The request is removed after the restart of MPD. That tells the service that it is done.
     with read_request(root / _REQUEST) as name:
         return choose_card(name, root) if name else None
 

@@ -230,7 +230,8 @@ def queue(result: Any, _: Values) -> str:
 def added(result: Any, values: Values) -> str:
     """Return where the sources were added to the queue."""
     is_next = values.get("where") == "next"
-    playing = -1 if not values.get("play") else len(result) - 1 if is_next else 0  # the first source may be added last
+    # index of the track that plays: the first source may be added last
+    playing = -1 if not values.get("play") else len(result) - 1 if is_next else 0
     return "\n".join(
         _describe_added(each, is_next=is_next, plays=index == playing) for index, each in enumerate(result)
     )
@@ -243,7 +244,7 @@ def playing(result: Any, _: Values) -> str:
 
 def _describe_added(result: Mapping[str, Any], *, is_next: bool, plays: bool) -> str:
     count, first = result["count"], result["position"] + 1
-    if is_next:  # where it is now; tracks that are added before it move it
+    if is_next:  # tracks that are added before the playing one move it
         place = "next" if count == 1 else f"{count} tracks, next"
     else:
         place = f"at {first}" if count == 1 else f"{count} tracks from {first} on"

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 
 
 FULL_VOLUME = 100
-MUTE_KEY = "volume before the mute"  # in the key-value store
-POLL_INTERVAL = 30.0  # seconds, while music plays and quiet hours are configured
+MUTE_KEY = "volume before the mute"  # key under which the volume before a mute is stored
+POLL_INTERVAL = 30.0  # seconds between two checks while music plays and quiet hours are configured
 PARTITION_INTERVAL = 5.0  # seconds between two checks of other partitions, while there are any
 FADE_SECONDS = 4.0  # duration of the fade at the start of quiet hours
 FADE_STEPS = 8
-BOOT_KEY = "start of the machine whose start volume is set"  # in the key-value store
-_ROUNDING = 3  # how much louder than requested a mixer with few steps may become
+# key under which the boot id is stored once the start volume is set
+BOOT_KEY = "start of the machine whose start volume is set"
+_ROUNDING = 3  # a mixer with few steps may become louder than requested by this much
 _log = logging.getLogger(__name__)
 _SEARCH_PERIOD = timedelta(days=9)
 """Quiet hours may apply on one day of the week only, and a clock change may skip them on that
@@ -171,7 +172,7 @@ class LimitedPlayer:
         state = await self._player.state()
         if state.volume != 0 or state.muted:
             return state
-        with suppress(Unavailable):  # a database error must not hide the state of the music
+        with suppress(Unavailable):  # the state of the music must be shown even if the database fails
             return replace(state, muted=self._policy.key_values.get(MUTE_KEY) is not None)
         return state
 
@@ -195,7 +196,7 @@ class LimitedPlayer:
         """Set the volume, at most to the limit. A volume above 0 ends the mute."""
         await self._player.set_volume(min(volume, self._policy.max_volume()))
         if volume > 0:
-            with suppress(Unavailable):  # the volume is set, even if the database cannot be written
+            with suppress(Unavailable):  # the volume counts even if the database cannot be written
                 self._policy.key_values.delete(MUTE_KEY)
 
     async def set_mute(self, on: bool) -> None:
@@ -211,7 +212,7 @@ class LimitedPlayer:
         if state.volume is None:
             raise Refused("the player has no volume to mute; switch its output off, or the amplifier")
         if on and state.volume > 0:
-            values.put(MUTE_KEY, str(state.volume))  # before the mute, so that a power cut cannot lose it
+            values.put(MUTE_KEY, str(state.volume))  # stored before the mute, so that a power cut does not lose it
             await self._player.set_volume(0)
         elif not on and (before := values.get(MUTE_KEY)) is not None:
             if state.volume == 0:
@@ -268,7 +269,7 @@ class VolumeLimiter:
         self._was_muted, self._boot_unsaved = False, False
         self._last_limit = FULL_VOLUME
         self._has_other_partitions = False
-        self._closest: tuple[int, int] = (0, 0)  # a limit and the closest volume that the mixer supports
+        self._closest: tuple[int, int] = (0, 0)  # a limit, and the volume nearest to it that the mixer supports
 
     async def run(self) -> None:
         """Limit the volume until cancelled. Raises the player's errors."""
@@ -287,7 +288,7 @@ class VolumeLimiter:
             state = await self._apply_start_volume(state)
         if self._was_muted and state.volume and Capability.MUTE not in await self._hub.raw_player().capabilities():
             with suppress(Unavailable):
-                self._policy.key_values.delete(MUTE_KEY)  # the user turned it up, which ends the mute
+                self._policy.key_values.delete(MUTE_KEY)  # the user has turned the volume up, which ends the mute
         limit = self._policy.max_volume()
         limit_fell, self._last_limit = limit < self._last_limit, limit
         self._was_muted, self._last_volume = state.muted, state.volume
@@ -314,7 +315,7 @@ class VolumeLimiter:
         if not was_restarted or state.volume <= limit or state.playback is PlaybackState.PLAYING:
             return state
         player = self._hub.raw_player()
-        now = await player.state()  # an alarm may have started and set the volume meanwhile
+        now = await player.state()  # an alarm may have set the volume meanwhile
         if now.playback is PlaybackState.PLAYING or (now.volume or 0) <= limit:
             return now
         _log.info("music: volume lowered at the start from=%d to=%d", state.volume, limit)
@@ -326,7 +327,7 @@ class VolumeLimiter:
             is_first = self._policy.key_values.get(BOOT_KEY) != self._boot
             if is_first:
                 self._policy.key_values.put(BOOT_KEY, self._boot)
-        except Unavailable as error:  # a database error must not make it loud
+        except Unavailable as error:  # a database error must not let the music become loud
             _log.warning("music: the start volume: %s", error)
             is_first, self._boot_unsaved = not self._boot_unsaved, True
         return is_first
@@ -347,9 +348,9 @@ class VolumeLimiter:
             await self._sleep(FADE_SECONDS / FADE_STEPS)
             now = (await player.state()).volume
             if now is None or now <= limit:
-                return  # the user turned it down meanwhile
+                return  # the user has turned the volume down meanwhile
             if now > last + _ROUNDING:
-                break  # the user turned it up meanwhile
+                break  # the user has turned the volume up meanwhile
             await player.set_volume(step)
             last = step
         await player.set_volume(limit)

@@ -99,7 +99,7 @@ async def test_notifiers(services: Services, values: Values) -> list[NotifierTes
     for name in names:
         if name not in config.notifiers:
             raise UnknownName("notifier", name, tuple(config.notifiers))
-    # The daemon does not import the libraries that send.
+    # In a process of its own, so that the daemon does not import the libraries that send.
     results: list[NotifierTestJson] = []
     if names:
         results = await run_module("pi_appliance.notify.api", str(config.path), *names)

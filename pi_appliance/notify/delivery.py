@@ -54,7 +54,7 @@ def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:
     try:
         tree = read_yaml(path)
     except ConfigError:
-        tree = Tree(str(path))  # not YAML
+        tree = Tree(str(path))  # the file is not YAML
     return _valid_settings(tree, path)
 
 
@@ -125,10 +125,10 @@ SEND_TIMEOUT = 30.0  # seconds for one message
 _PING_TIMEOUT = 10.0  # seconds
 _FIRST_WAIT = timedelta(minutes=1)
 _MAX_AGE = timedelta(days=3)
-_MIN_ATTEMPTS = 10  # before a message is dropped: it may look old because the clock was wrong
+_MIN_ATTEMPTS = 10  # attempts before a message is dropped: with a wrong clock it may only look old
 _MAX_MESSAGES = 5  # messages of one notifier within SENT_WINDOW; further events are combined into one
 _PING_SUFFIXES = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
-_REST = 60.0  # seconds between two worker processes
+_REST = 60.0  # seconds between two processes that send
 
 
 class Notifier(Protocol):
@@ -189,7 +189,7 @@ class DeliveryBatch:
                 self._send_queued(name, queued)
             else:
                 self._drop_unknown(queued)
-        self._send_pings(pings)  # last: people do not read them
+        self._send_pings(pings)  # after the messages, because no person reads them
 
     def postpone_all(self, reason: str) -> None:
         """Postpone all due messages because of `reason`."""
@@ -202,7 +202,7 @@ class DeliveryBatch:
                 return
             message, event = self._compose(group), group[0].event
             error = self._attempt(group, lambda: self._send_message(name, message, event))  # noqa: B023 - called at once
-            if error:  # the others would fail as well
+            if error:  # the other messages of this notifier would fail, too
                 self._postpone_or_drop([each for rest in groups[number + 1 :] for each in rest], str(error))
                 return
 
@@ -249,7 +249,7 @@ class DeliveryBatch:
         )
 
     def _send_pings(self, pings: Sequence[OutboxMessage]) -> None:
-        unreachable: dict[str, str] = {}  # the error of each host
+        unreachable: dict[str, str] = {}  # key: host; value: its error
         for ping in pings:
             address = self._settings.pings.get(ping.job, "")
             host = urlsplit(address).netloc or address
@@ -326,7 +326,8 @@ def deliver_due(config: Path, state: Path, *, until: float) -> None:
     """
     with open_history(state) as store:
         outbox = Outbox(store)
-        # Checked again after the release: a process that was locked out relies on this one.
+        # Checked again after the lock is released: a process that found it locked relies on this
+        # one.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
             with files.acquire_lock(state / "outbox.lock") as lock:
                 if lock is None:
@@ -416,7 +417,7 @@ class OutboxDispatcher:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # it ends its whole group when the daemon dies
+            start_new_session=True,  # a group of its own, which it ends when the daemon dies
         )
 
     async def _wait_for_end(self, child: asyncio.subprocess.Process) -> None:
@@ -424,7 +425,7 @@ class OutboxDispatcher:
         try:
             _, output = await child.communicate()
         finally:
-            if child.returncode is None:  # the daemon stops
+            if child.returncode is None:  # the daemon is stopping
                 with contextlib.suppress(ProcessLookupError):
                     child.terminate()
                 await child.wait()
@@ -449,9 +450,10 @@ class OutboxDispatcher:
 def main(argv: list[str]) -> None:
     """Send all due messages, unless another process does. Errors go to standard error."""
     parent, config, state = argv
-    signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
+    # the whole group, with the programs that send
+    signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))
     process_tree.die_with_parent(signal.SIGHUP)
-    if os.getppid() != int(parent):  # the parent died before the line above
+    if os.getppid() != int(parent):  # the daemon died before the line above
         sys.exit(1)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:

@@ -32,7 +32,7 @@ class JobEvent:
     number: int
     run: Run | None  # None if the history no longer has it
     log: str = ""
-    failures: int = 0  # before a recovery
+    failures: int = 0  # failed slots before a recovery
     since: datetime | None = None
 
 

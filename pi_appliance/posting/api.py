@@ -181,7 +181,7 @@ async def preview_posts(services: Services, values: Values) -> PostPreviewJson:
 
 
 def _preview(shared: Appliance, job: str | None, count: int, now: datetime) -> PostPreviewJson:
-    # This is another thread than the daemon's, so it needs its own connection to the database.
+    # A thread other than the daemon's needs its own connection to the database.
     with replace(shared, store=open_history(shared.config.state_dir)) as appliance:
         names = [job] if job else [name for name, each in appliance.config.jobs.items() if each.kind == TWEET_KIND]
         previews = {name: PostPreview(appliance, name, now) for name in names}
@@ -358,7 +358,8 @@ async def test_networks(services: Services, values: Values) -> list[NetworkTestJ
     names: Sequence[str] = values["networks"] or tuple(config.networks)
     for name in names:
         network_config(config, name)
-    # The daemon does not import the networks' libraries, which take up to 19 MB.
+    # In a process of its own, so that the daemon does not import the networks' libraries (up to 19
+    # MB).
     results: list[NetworkTestJson] = await run_module(
         "pi_appliance.posting.network_login", "test", str(config.path), *names
     )

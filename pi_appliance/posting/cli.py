@@ -124,7 +124,7 @@ class TerminalPrompt:
         try:
             answer = (client.read_secret(prompt) if secret else client.read_line(prompt)).strip()
         except (KeyboardInterrupt, EOFError):
-            click.echo(err=True)  # the message of the error begins a new line
+            click.echo(err=True)  # the message of the error follows in a new line
             raise
         if secret:
             self._on_secret(answer)

@@ -50,9 +50,9 @@ from pi_appliance.posting.networks import CHECK_ACCOUNT
 from pi_appliance.posting.store import JobPostStore
 from pi_appliance.storage.model import Report, Result
 
-_MAX_SEARCH_TIME = timedelta(days=3)  # after the expiry of a post that may have been sent
-_MAX_DELAY = timedelta(hours=2)  # a longer one was scheduled while the clock was ahead
-_MAX_WAIT = timedelta(days=1)  # that a network may ask for
+_MAX_SEARCH_TIME = timedelta(days=3)  # time for searching a post that may have been sent, counted from its expiry
+_MAX_DELAY = timedelta(hours=2)  # a longer delay was recorded while the clock was ahead
+_MAX_WAIT = timedelta(days=1)  # longest wait that a network may ask for
 
 
 class LimitsUnknown(Exception):
@@ -70,7 +70,7 @@ def _wrap_bugs_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
     except ApplianceError:
         raise
     except Exception as error:  # noqa: BLE001 - any failure of a network is recorded with the post
-        traceback.print_exc()  # goes to the log of the run
+        traceback.print_exc()  # the traceback goes to the log of the run
         raise kind(f"a fault of the program: {type(error).__name__}: {error}") from None
 
 
@@ -136,7 +136,7 @@ class PostSender:
     def _wait_of_network(self, network: str) -> Unavailable | None:
         """Return an error while `network` wants no requests; None otherwise."""
         until, now = self._store.waits_until(network), self._clock()
-        # A longer wait was recorded while the clock was ahead.
+        # A longer wait was recorded while the clock was ahead, and is ignored.
         if self._ignores_waits or until is None or not now < until <= now + _MAX_WAIT:
             return None
         reason = f"{network} accepts no more requests until {until:%Y-%m-%d %H:%M} UTC"
@@ -180,7 +180,7 @@ class PostSender:
         price = Decimal(0) if is_paid else _read_limits(network).post_price(self._store.load_post(record))
         if reason := self._over_budget(network, record, price):
             return self._store.update_state(record, PostState.BLOCKED, reason)
-        # On the disk before anything is sent: after a power cut the post is searched.
+        # Written to the disk before anything is sent: after a power cut, the post is searched.
         record = self._store.update_state(record, PostState.SENDING, cost=price)
         return self._send_now(network, record, thread, was_tried=was_tried)
 
@@ -193,7 +193,8 @@ class PostSender:
         except Unavailable as error:
             return self._postpone(record, PostState.SENDING if was_tried else PostState.WAITING, error)
         except Refused as error:
-            # The first search may have been too early: the network shows new posts with a delay.
+            # The first search may have been too early, because the network shows new posts with a
+            # delay.
             changed = self._search(network, record) if was_tried else None
             state = PostState.BLOCKED if isinstance(error, AccountBlocked) else PostState.REFUSED
             return changed or self._store.update_state(record, state, str(error), cost=-record.cost)
@@ -239,7 +240,7 @@ class PostSender:
         if not was_tried or record.text in known_posts.values():
             return self._store.update_state(record, PostState.REFUSED, str(error), cost=-record.cost)
         remote_post = None
-        with contextlib.suppress(ApplianceError):  # it is there; only its address stays unknown
+        with contextlib.suppress(ApplianceError):  # the post is there, and only its address stays unknown
             remote_post = self._find_post(network, record, known_posts)
         reason = "no answer came; the network reported it as a duplicate at the next attempt"
         remote = remote_post or SentPost(f"duplicate {record.id}", "")
@@ -262,7 +263,7 @@ class PostSender:
         self.retry_after = max(self.retry_after, seconds)
         delay = max(timedelta(seconds=seconds), _retry_delay(record.attempts))
         cost = -record.cost if state is PostState.WAITING else Decimal(0)
-        reason = str(error).partition(f"; {CHECK_ACCOUNT}")[0]  # the appliance checks, not the owner
+        reason = str(error).partition(f"; {CHECK_ACCOUNT}")[0]  # the appliance checks the account itself
         return self._store.update_state(record, state, reason, cost=cost, delay=delay)
 
     def _over_budget(self, network: Network, record: PostRecord, price: Decimal) -> str:
@@ -462,7 +463,7 @@ class RunPoster:
 
 
 def _summarize(records: Sequence[PostRecord]) -> str:
-    worst: dict[str, PostRecord] = {}  # by network: the first part that was not sent, if any
+    worst: dict[str, PostRecord] = {}  # key: network; value: the first part that was not sent
     for each in records:
         if each.network not in worst or worst[each.network].state is PostState.SENT:
             worst[each.network] = each

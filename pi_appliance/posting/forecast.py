@@ -40,11 +40,11 @@ class UpcomingPost:
     """A future slot and what it will post."""
 
     slot: Slot
-    why_not: str = ""  # why it will not post
+    why_not: str = ""  # why nothing will be posted
     line: PostLine | None = None
-    posts: Mapping[str, Sequence[Post]] = field(default_factory=dict)  # by network; several are a thread
-    cost: Decimal = Decimal(0)  # US dollars, all networks
-    attached: str = ""  # which report is attached; its text is not known yet
+    posts: Mapping[str, Sequence[Post]] = field(default_factory=dict)  # key: network; several posts are a thread
+    cost: Decimal = Decimal(0)  # US dollars for all networks
+    attached: str = ""  # name of the report that is attached; its text is not known yet
 
     @property
     def starts_at(self) -> datetime:
@@ -184,8 +184,8 @@ class MonthSpend:
     network: str
     spent: Decimal
     monthly_cap: Decimal | None
-    price: Decimal  # of a short post
-    price_with_link: Decimal  # of one with a web address
+    price: Decimal  # US dollars for a post without a web address
+    price_with_link: Decimal  # US dollars for a post with a web address
 
     @property
     def left(self) -> Decimal | None:
@@ -236,7 +236,7 @@ def month_json(month: MonthSpend) -> MonthSpendJson:
 def _month_spend(config: Config, name: str, spent: Decimal) -> MonthSpend:
     try:
         limits = post_limits(config, name)
-    except ApplianceError:  # the network was removed, or it has to be asked first, and then it is free
+    except ApplianceError:  # the network was removed, or it has to be asked for its limits; such networks are free
         return MonthSpend(name, spent, None, Decimal(0), Decimal(0))
     prices = (limits.post_price(Post(text)) for text in ("a", "https://example.com"))
     return MonthSpend(name, spent, limits.monthly_cap, *prices)

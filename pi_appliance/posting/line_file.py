@@ -20,9 +20,10 @@ from pi_appliance.posting.lines import (
 )
 from pi_appliance.system import files
 
-_LOCK_TIMEOUT = 5.0  # seconds
+_LOCK_TIMEOUT = 5.0  # seconds to wait for another writer
 _MARK = "\ufeff"  # byte order mark
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab; a terminal would obey some of them
+# all control characters except tab: a terminal would obey some of them
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,11 +46,11 @@ from pi_appliance.storage.model import iso_time
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import files
 
-LOCK = "lines.lock"  # in the state folder
-_SLOTS_AHEAD = 200  # slots that are searched for the next post
-# A second press of a button must not post again, also if placeholders have changed the text.
-_PAUSE = timedelta(minutes=1)  # between any two posts that a person asks for
-_NO_REPEAT = timedelta(hours=1)  # between two equal ones
+LOCK = "lines.lock"  # name of the lock file in the state folder
+_SLOTS_AHEAD = 200  # slots in which the next post is searched
+# Pressing a button twice must not post twice, even if placeholders have changed the text.
+_PAUSE = timedelta(minutes=1)  # between any two posts that a person requests
+_NO_REPEAT = timedelta(hours=1)  # between two equal posts
 
 
 def tweet_job(config: Config, name: str | None) -> str:
@@ -411,7 +411,7 @@ def resend(
 
     def edit(content: str) -> str:
         changed = replace_line(content, place[0], text)
-        # Recorded before the file is written: a run must not find the new line unused in between.
+        # Recorded before the file is written, so that no run finds the new line unused in between.
         sent.extend(database.resend_posts(number, now=now, posts=posts, line=fingerprint))
         return changed
 
@@ -442,7 +442,7 @@ def _line_numbers(appliance: Appliance, job: str) -> Mapping[str, tuple[int, str
         return {}
     try:
         content = line_file(appliance.config, job).read().lines()
-    except Refused:  # the posts are still listed, with the text that was sent
+    except Refused:  # without the file, the posts are listed with the text that was sent
         return {}
     return {line_fingerprint(line): (line.number, text) for line, text in reversed(content)}
 
@@ -463,7 +463,7 @@ def _make_posts(
     report = latest_report(appliance.config, appliance.store, options.report_from, picture=False)
     store = JobPostStore(appliance.store, job, 0, lambda: now)
     attached: dict[str, Sequence[Post]] = {}
-    for name, parts in posts.items():  # one network may have the animation, another the still picture
+    for name, parts in posts.items():  # networks differ: one may get the animation, another the still picture
         old = store.load_post(min((each for each in records if each.network == name), key=lambda each: each.part))
         own = report and replace(report, picture=old.pictures[-1] if old.pictures else None)
         attached |= attach_report({name: parts}, options, own, limits)

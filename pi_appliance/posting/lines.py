@@ -31,10 +31,10 @@ _BRACES = re.compile(r"\{\{|\}\}|\{([A-Za-z][\w-]*)\}")
 class PostLine:
     """One line of the text file."""
 
-    number: int  # from 1
-    text: str  # without pictures, placeholders not filled in
+    number: int  # line number in the file, from 1
+    text: str  # text without the pictures; placeholders are not filled in
     pictures: tuple[tuple[str, str], ...] = ()  # (path as written, alt text)
-    error: str = ""  # why it cannot be used, and the remedy
+    error: str = ""  # why the line cannot be used, and the remedy
 
 
 def parse_lines(text: str) -> list[PostLine]:
@@ -46,7 +46,7 @@ def parse_lines(text: str) -> list[PostLine]:
 def decode_text(data: bytes) -> str:
     """Decode the content of a text file. Raises UnicodeDecodeError, also for a NUL."""
     text = data.decode("utf-8")
-    if (place := data.find(b"\0")) >= 0:  # such as UTF-16 without a byte order mark
+    if (place := data.find(b"\0")) >= 0:  # found in UTF-16 without a byte order mark
         raise UnicodeDecodeError("utf-8", data, place, place + 1, "NUL")
     return text
 
@@ -115,15 +115,15 @@ def _suggest_placeholder(name: str) -> str:
     return f"write {{{{{name}}}}} for the text in braces itself, or use one of {choices}"
 
 
-_RESTING_SHARE = 3  # one line in three, those used last, does not start a new round
+_RESTING_SHARE = 3  # of three lines, the one that was used last does not start a new round
 
 
 class LineOrder(StrEnum):
     """How the next line is chosen."""
 
-    SHUFFLE = "shuffle"  # at random, but no line again before all were used
-    RANDOM = "random"  # any line, each time
-    IN_ORDER = "in-order"  # from first to last, once
+    SHUFFLE = "shuffle"  # at random, but each line once per round
+    RANDOM = "random"  # any line each time
+    IN_ORDER = "in-order"  # from first to last, each once
 
 
 def normalize_line(line: PostLine) -> tuple[str, tuple[str, ...]]:
@@ -186,10 +186,10 @@ def _new_round(fingerprints: Mapping[str, int], used: UsedLines) -> list[str]:
 
 _CLOSING = r"[\"'\u201d\u2019\u00bb)\]]*"
 _WIDE_CLOSING = r"[\u300d\u300f\u201d\uff09]*"
-# A part may end at white space, or after punctuation of scripts that do not use spaces.
+# A part may end at white space, or after the punctuation of scripts that use no spaces.
 _WORD = re.compile(rf"\S+?(?:[\u3002\uff01\uff1f\u3001\uff0c]{_WIDE_CLOSING}|(?=\s)|$)")
 _SENTENCE = re.compile(rf"[.!?\u2026]{_CLOSING}(?=\s+(\S)|\s*$)|[\u3002\uff01\uff1f]{_WIDE_CLOSING}")
-_MAX_TRIES = 9  # longer part numbers may need more parts; 3 tries is the most observed
+_MAX_TRIES = 9  # more parts need longer numbers, which may need more parts again; 3 tries were enough so far
 _SHOWN_WORD = 40  # characters
 
 
@@ -205,7 +205,7 @@ def split_thread(text: str, fits: Callable[[str], bool]) -> list[str]:
     if fits(text):
         return [text]
     word_ends = [word.end() for word in _WORD.finditer(text)]
-    # A stop before a small letter belongs to an abbreviation, e.g. this one.
+    # A full stop before a small letter ends an abbreviation, e.g. this one, and not a sentence.
     sentence_ends = {match.end() for match in _SENTENCE.finditer(text) if not (match[1] or "").islower()}
     total = 2
     for _ in range(_MAX_TRIES):

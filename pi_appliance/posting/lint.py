@@ -19,9 +19,9 @@ from pi_appliance.posting.tweet_job import TWEET_KIND, OverlongPolicy, RejectedL
 SIMILARITY_THRESHOLD = 0.9  # see `similarity`
 _FEW_WORDS = 5  # a line with fewer words (or of a script without spaces) is indexed by letter trigrams
 _TRIGRAM = 3
-_LINES_PER_WORD = 16  # indexed lines of one word: the owner needs to know one earlier line only
-_COMPARED_LINES = 4  # with the most words in common
-_MIN_COMMON_WORDS = 1 / 3  # share of words in common, before lines are compared letter by letter
+_LINES_PER_WORD = 16  # indexed lines per word; it is enough to name one earlier line
+_COMPARED_LINES = 4  # earlier lines that are compared: those with the most words in common
+_MIN_COMMON_WORDS = 1 / 3  # share of common words above which lines are compared letter by letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class NearDuplicate:
 
     line: int
     like: int
-    ratio: float  # 1: the same after normalization
+    ratio: float  # 1: equal after normalization
 
 
 def find_near_duplicates(lines: Sequence[PostLine]) -> list[NearDuplicate]:
@@ -50,8 +50,8 @@ def similarity(text: str, other: str) -> float:
     """Return the length of the longest common subsequence, as a share of both texts."""
     if not text or not other:
         return float(text == other)
-    # Bit-parallel longest common subsequence: one bit per letter of `text`, 1 while it is not
-    # matched. A column of the usual table is one addition of integers.
+    # Longest common subsequence with bits: a bit per letter of `text`, which is 1 until the letter
+    # is matched. One addition of integers computes a column of the usual table.
     places: dict[str, int] = defaultdict(int)
     for place, letter in enumerate(text):
         places[letter] |= 1 << place
@@ -144,9 +144,9 @@ class LintNote:
     severity: Severity
     message: str
     network: str | None = None
-    length: int | None = None  # as the network counts it
+    length: int | None = None  # length as the network counts it
     max_length: int | None = None
-    parts: int | None = None  # of a thread
+    parts: int | None = None  # parts of a thread
 
 
 @dataclass(frozen=True, slots=True)

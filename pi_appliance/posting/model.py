@@ -82,21 +82,21 @@ class PostRecord:
     job: str
     slot: str  # scheduled time, or "run 12" for a manual run
     network: str
-    part: int = 0  # index within a thread
+    part: int = 0  # index of the part in a thread
     parts: int = 1
     line: str = ""  # fingerprint of the line in the text file
     text: str
     state: PostState = PostState.WAITING
     reason: str = ""  # why the post is in this state
     created_at: datetime
-    expires_at: datetime  # not sent after this time
+    expires_at: datetime  # the post is not sent after this time
     next_attempt_at: datetime
     attempts: int = 0
     remote: SentPost | None = None
     sent_at: datetime | None = None
     cost: Decimal = Decimal(0)  # US dollars charged, certainly or possibly
     run: int
-    since_id: str = ""  # id of an older post on the network; the search for this post starts there
+    since_id: str = ""  # id of an older post on the network, at which a search for this one begins
 
 
 class PostJson(TypedDict):

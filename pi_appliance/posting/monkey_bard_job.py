@@ -58,8 +58,8 @@ def format_span(seconds: int) -> str:
     return "less than a minute"
 
 
-_SHOWN = 20  # records and earlier monkeys in the report
-_PACE = timedelta(hours=1)  # a shorter time does not show how many runs there are in a year
+_SHOWN = 20  # records, and earlier monkeys, listed in the report
+_PACE = timedelta(hours=1)  # shortest history from which the number of runs per year is estimated
 _SENTENCES = (
     "After {keystrokes} keystrokes the monkey has typed {typed}. One more letter takes it about {next} keystrokes:"
     " {time}{pace}.",
@@ -77,7 +77,7 @@ _FINAL_SENTENCES = (
     "It is done. After {keystrokes} keystrokes hit at random, the monkey has typed the whole text: {typed}",
     "{keystrokes} keystrokes, no plan, and there it stands, all {of} letters of it: {typed}. The monkey rests.",
 )
-_CUTS = (160, 80, 40, 20)  # last letters of the typed text that a post shows if it is too long
+_CUTS = (160, 80, 40, 20)  # lengths to which the typed text is cut in a post that would be too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,8 @@ def _forecast_lines(view: MonkeyView) -> Iterator[str]:
         yield "Next letter:  none; it has typed all of it"
         return
     yield f"Next letter:  expected after {view.mean_keystrokes:,} more keystrokes: {view.time()}{view.at()}"
-    # The first term of the sum is larger than the rest, so it determines the power of ten.
+    # The first term of the sum is larger than all others together, so it determines the power of
+    # ten.
     power = int(len(view.target.keys) * math.log10(len(view.monkey.keyboard.keys)))
     if power > len(str(view.mean_keystrokes)):
         yield f"The whole:    expected after about {format_power(power)} keystrokes"
@@ -213,8 +214,8 @@ RESUMABLE = True
 """A run may leave a post for a later run to send."""
 
 REPORT = "result.txt"
-_SAVED = timedelta(minutes=1)  # between saves; after a power cut the same keys are typed again
-_ENDS = 30  # ends of runs that are stored to measure the pace
+_SAVED = timedelta(minutes=1)  # time between two saves; after a power cut, the same keys are typed again
+_ENDS = 30  # numbers of runs that are stored to measure the pace
 _EARLIER = 100  # retired monkeys that are stored
 _SEEDS = 10**9
 
@@ -353,7 +354,7 @@ def _restore_monkey(options: Options, target: Target, context: PostingContext) -
 def _changed_options(options: Options, digest: str, monkey: MonkeyState) -> list[str]:
     """Return the options that differ from those with which the saved monkey began."""
     is_same = {
-        # The digest depends on the keyboard, so it is compared for the same keyboard only.
+        # The digest depends on the keyboard, so digests are only compared for the same keyboard.
         "text": monkey.digest == digest or monkey.keyboard != options.keyboard,
         "keyboard": monkey.keyboard == options.keyboard,
         "seed": options.seed in (None, monkey.seed),
@@ -412,7 +413,7 @@ def _is_news(options: Options, target: Target, monkey: MonkeyState, context: Pos
         return True
     if last_post is None:
         return length > 0
-    # A post from the future was sent while the clock was ahead.
+    # A post with a future time was sent while the clock was ahead.
     return length > last_post.length and not timedelta(0) <= context.now - last_post.when < options.min_interval
 
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from pi_appliance.errors import ConfigError, Problem, Refused
 
-BLOCK = 65_536  # bytes of the stream generated at a time
-# Characters that a typewriter types with other keys: quotes of all countries, long dashes.
+BLOCK = 65_536  # bytes of the stream that are generated at a time
+# Characters that a typewriter types with other keys: quotation marks of all countries, long dashes.
 _STAND_INS = (
     dict.fromkeys("\u2018\u2019\u201a\u2039\u203a", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"')
@@ -32,7 +32,8 @@ _STAND_INS = (
 class Keyboard(StrEnum):
     """Keyboard of a monkey."""
 
-    # a to z and the space bar. A line end is a space, capitals and punctuation do not count.
+    # The letters a to z and the space bar. A line end counts as a space; capitals and punctuation
+    # are ignored.
     LETTERS = "letters"
     TYPEWRITER = "typewriter"  # every printable character of ASCII, and the line end
 
@@ -50,7 +51,7 @@ class Target:
 
     keyboard: Keyboard
     lines: str  # the text with its line ends, for the report
-    keys: bytes  # the text to type, one byte a key, as long as `lines`
+    keys: bytes  # text to type, one byte per key, as long as `lines`
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Progress:
     block: int = 0  # the next keystroke is number `offset` of this block of the stream
     offset: int = 0
     matched: int = 0  # length of the longest prefix of the text found in the stream
-    overlap: int = 0  # length of the longest prefix at the end of the stream, to be continued
+    overlap: int = 0  # length of the prefix at the end of the stream, which the next key may continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class LengthRecord:
     """A prefix of the text that occurred in the stream for the first time."""
 
     length: int
-    keystroke: int  # number of the keystroke that completed it, from 1
+    keystroke: int  # number of the keystroke that completed the prefix, from 1
 
 
 def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
@@ -108,7 +109,7 @@ def _keys_of_char(char: str, keyboard: Keyboard) -> str:
 
 def _simplify_char(char: str, keyboard: Keyboard) -> str:
     category = unicodedata.category(char)
-    if category in ("Mn", "Cf"):  # accents and invisible characters
+    if category in ("Mn", "Cf"):  # accents and invisible characters need no key
         return ""
     if category == "Pd" and char != "-":
         char = "-"
@@ -148,7 +149,7 @@ def advance(progress: Progress, target: Target, seed: int, most: int) -> tuple[P
         return progress, []
     block = keystroke_block(seed, target.keyboard, progress.block)
     typed = block[progress.offset : progress.offset + most]
-    # The unfinished prefix comes first, so that a match across two blocks is found.
+    # The unfinished prefix comes first, so that a match across two blocks is found, too.
     window, before = keys[: progress.overlap] + typed, progress.keystrokes - progress.overlap
     matched, at, records = progress.matched, 0, []
     while matched < len(keys) and (at := window.find(keys[: matched + 1], at)) >= 0:
@@ -222,7 +223,7 @@ class Announcement:
 class RetiredMonkey:
     """A monkey that was replaced because of another text, keyboard or seed."""
 
-    text: str  # the name of its file
+    text: str  # name of the text file
     keyboard: Keyboard
     seed: int
     keystrokes: int
@@ -234,20 +235,20 @@ class RetiredMonkey:
 class MonkeyState:
     """The saved state."""
 
-    text: str  # the name of the file
+    text: str  # name of the text file
     digest: str  # SHA-256 of the keys to type
     keyboard: Keyboard
     seed: int
     began: datetime
     progress: Progress = field(default_factory=Progress)
     typed: str = ""  # the longest prefix of the text found in the stream
-    events: tuple[DatedRecord, ...] = ()  # a record for each length, from 1 on
-    slot: str = ""  # of the newest run that typed
+    events: tuple[DatedRecord, ...] = ()  # record of each length, from 1 on
+    slot: str = ""  # slot of the newest run that typed
     goal: int = 0  # total number of keystrokes at the end of that run
     ends: tuple[tuple[datetime, int], ...] = ()  # end and total keystrokes of the newest runs
-    last_announcement: Announcement | None = None  # the newest post
+    last_announcement: Announcement | None = None  # newest post about the monkey
     pending_announcement: Announcement | None = None  # a post that is about to be stored
-    retired: tuple[RetiredMonkey, ...] = ()  # the newest last
+    retired: tuple[RetiredMonkey, ...] = ()  # earlier monkeys, newest last
 
 
 def dump_state(monkey: MonkeyState) -> str:

@@ -30,7 +30,7 @@ from pi_appliance.system import clock
 from pi_appliance.system.systemd import Systemd
 
 _STEP_TIMEOUT = 120.0  # seconds; longer than the check of an account
-_ANSWER_TIMEOUT = 900.0  # seconds until an unanswered question is given up
+_ANSWER_TIMEOUT = 900.0  # seconds after which an unanswered question ends the login
 _TEST_TIMEOUT = 90.0  # seconds for the check of one account; a single request has a shorter timeout
 _MAX_LINE = 65_536  # bytes of one message of the process
 
@@ -63,7 +63,8 @@ def log_in(config: Config, name: str, make_prompt: PromptFactory) -> tuple[str, 
         raise Refused("the input is not UTF-8 text; nothing was stored") from None
     except ApplianceError as error:
         reason = str(error)
-        error.args = (reason if "nothing" in reason else f"{reason}; nothing was stored",)  # some say it already
+        # some errors say this themselves
+        error.args = (reason if "nothing" in reason else f"{reason}; nothing was stored",)
         raise
     file.store(secrets, owner=_owner_path(config, file))
     return account, file
@@ -134,10 +135,10 @@ class NetworkLogin:
 
     def __init__(self) -> None:
         self.messages: list[str] = []
-        self.question = ""  # empty while there is none
+        self.question = ""  # question that is open now, or ""
         self.is_secret = False
-        self.step = 0  # the number of the question
-        self.account = ""  # after a success
+        self.step = 0  # number of the question
+        self.account = ""  # account after a successful login
         self.error = ""
         self._process: asyncio.subprocess.Process | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -222,7 +223,7 @@ class _PipePrompt:
 def log_in_over_pipes(path: str, name: str) -> None:
     """Log in to the network `name` over standard input and output."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is not a message
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of a library must not be taken for a message
 
     def send(message: Mapping[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):  # the daemon has ended
@@ -231,7 +232,7 @@ def log_in_over_pipes(path: str, name: str) -> None:
     try:
         config = load_usable(Path(path))
         account, file = log_in(config, name, lambda on_secret: _PipePrompt(send, on_secret))
-        with contextlib.suppress(ApplianceError):  # `tweets check` counts by the limits of the server
+        with contextlib.suppress(ApplianceError):  # the limits of the server are cached, by which `tweets check` counts
             _ = connect(config, name, {**load_secrets(config), **file.values()}).limits
         restart = "; restart the service to use them" if file.credential else ""
         send({"account": f"{account}{restart}"})

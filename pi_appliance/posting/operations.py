@@ -7,8 +7,9 @@ from pi_appliance.operations import Group, Operation, array, choice, integer, ma
 
 _API = "pi_appliance.posting.api"
 _TEXT = "pi_appliance.posting.cli"
-_STATES = ("waiting", "sending", "sent", "uncertain", "refused", "blocked", "abandoned", "dropped")  # PostState
-_ANSWERS = ("there", "post", "drop")  # OWNER_DECISIONS
+# the values of PostState
+_STATES = ("waiting", "sending", "sent", "uncertain", "refused", "blocked", "abandoned", "dropped")
+_ANSWERS = ("there", "post", "drop")  # the keys of OWNER_DECISIONS
 _JOB = text("job", "the tweet job; not needed if there is only one", 100, example="tweets")
 _NUMBER = integer("number", "the number of the line in the file", 1, 2**31, required=True, positional=True)
 _LINE = text("text", "the text of the line", 4000, required=True, positional=True)

@@ -23,7 +23,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import query_number
 
 _PAGE_SIZE = 50  # posts
-_LINES = 100  # lines of a tweet job on a page, as in the links of the pager
+_LINES = 100  # lines of a tweet job on a page; the links of the pager use the same number
 _MAX_QUESTIONS = 20  # uncertain posts shown at a time
 
 
@@ -91,7 +91,7 @@ class PostPages:
     async def network(self, request: Request) -> Response:
         """Show one network, and the question of its login."""
         name = request.path_params["network"]
-        network_config(self._services.appliance.config, name)  # raises UnknownName
+        network_config(self._services.appliance.config, name)  # raises UnknownName for an unknown network
         (network,) = (each for each in await self._describe_networks() if each["network"] == name)
         login = api.last_login(self._services.appliance.config, name)
         return self._pages.page("posting/network.html", network=network, login=login)

@@ -29,7 +29,7 @@ class PendingPostsRunner:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._appliance, self._runs, self._now, self._monotonic = appliance, runs, now, monotonic
-        self._rests: dict[str, float] = {}  # job -> monotonic time of the earliest next run
+        self._rests: dict[str, float] = {}  # key: job; value: monotonic time of the earliest next run
         self._logged_error = ""
 
     async def tick(self) -> None:

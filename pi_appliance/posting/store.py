@@ -34,13 +34,14 @@ from pi_appliance.storage.database import (
 from pi_appliance.storage.history import is_blocked
 from pi_appliance.storage.model import Picture
 
-MICRODOLLARS = 1_000_000  # amounts are stored in millionths of a dollar
+MICRODOLLARS = 1_000_000  # amounts are stored as integers, in millionths of a dollar
 _PENDING = "state IN ('waiting', 'sending')"
-# A wait beyond the longest back-off was scheduled while the clock was ahead, so it is due as well.
+# A wait longer than the longest back-off was recorded while the clock was ahead, so the post is
+# due.
 _DUE = f"{_PENDING} AND (next_attempt_at <= :now OR next_attempt_at > :latest)"
-# Not on the network, nothing to search for, and the line was not posted there since. An uncertain
-# part of its thread is resolved by the owner first. The newest posts are grouped once: a comparison
-# of each failed post with all others takes seconds after a year.
+# Posts that can be sent again: not on the network, nothing to search for, and the line was not
+# posted there since. The owner first resolves an uncertain part of their thread. The newest posts
+# are grouped once, because comparing each failed post with all others takes seconds after a year.
 _RESENDABLE = (
     "SELECT posts.* FROM posts"
     " LEFT JOIN (SELECT network, line, slot, max(id) FROM posts WHERE job = :job AND line != ''"
@@ -58,7 +59,7 @@ _PLAIN_COLUMNS = (
     "since_id",
 )
 _TIME_COLUMNS = ("created_at", "expires_at", "next_attempt_at")
-# The ids "resolved 7" and "duplicate 7" are made up, so the network does not know them.
+# The ids "resolved 7" and "duplicate 7" are our own, so they are not sent to the network.
 _NEWEST_REMOTE_ID = (
     "SELECT remote_id FROM posts WHERE network = ? AND remote_id IS NOT NULL"
     " AND remote_id NOT GLOB 'resolved *' AND remote_id NOT GLOB 'duplicate *' ORDER BY id DESC LIMIT 1"
@@ -190,7 +191,7 @@ class PostDatabase(Repository):
         with self._db.writing(durable=True) as db:
             records = _resendable_of_slot(db, number)
             job, slot = records[0].job, records[0].slot
-            # A run that begins after this transaction finds the line used, and chooses another.
+            # A run that begins after this transaction finds the line used, and chooses another one.
             if db.execute("SELECT 1 FROM runs WHERE ended IS NULL AND job = ?", (job,)).fetchone():
                 raise Refused(f"{job} is posting just now; wait until its run has ended")
             for network, parts in (posts or {}).items():
@@ -245,7 +246,8 @@ class PostDatabase(Repository):
                 "UPDATE posts SET expires_at = ?, next_attempt_at = ? WHERE id = ?",
                 (format_instant(expires_at), format_instant(now), number),
             )
-            rest = PostState.DROPPED if state is PostState.DROPPED else PostState.WAITING  # of its thread
+            # state of the rest of its thread
+            rest = PostState.DROPPED if state is PostState.DROPPED else PostState.WAITING
             db.execute(
                 "UPDATE posts SET state = ?, expires_at = ?, next_attempt_at = ?"
                 " WHERE job = ? AND slot = ? AND network = ? AND part > ? AND state = ?",
@@ -411,7 +413,8 @@ def _resendable_of_slot(db: Transaction, number: int) -> list[PostRecord]:
 
 
 def _resend_post(db: Transaction, record: PostRecord, now: datetime) -> None:
-    # A network that was tried more than once may have it in spite of its answers: search first.
+    # A network that was tried more than once may have the post in spite of its answers, so it is
+    # searched first.
     was_unclear = record.attempts > 1
     db.execute(
         "UPDATE posts SET state = ?, reason = ?, attempts = ?, next_attempt_at = ?, expires_at = ?, since_id = ?"

@@ -22,7 +22,7 @@ RESUMABLE = True
 """A later run can finish the work of an interrupted one."""
 
 TWEET_KIND = "tweet"
-_MAX_THREAD_PARTS = 10  # of a thread made of a report
+_MAX_THREAD_PARTS = 10  # parts of a thread that is made of a report
 _SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
@@ -155,7 +155,7 @@ def _choose_line(
     posts = postable[index].posts
     if options.attach is not None:
         posts = attach_report(posts, options, report, limits)
-    # A line posted again by hand stays used if that fails, and starts no new round.
+    # If a line that is posted again by hand fails, it stays used, and no new round begins.
     is_repeated = options.text is not None and is_used(fingerprints[index], used, options.order)
     return posts, "" if is_repeated else fingerprints[index]
 
@@ -295,7 +295,7 @@ def split_post(post: Post, limits: PostLimits, too_long: OverlongPolicy) -> Sequ
         return [post]
     if too_long is OverlongPolicy.REFUSE:
         return reason
-    if reason := limits.rejection_reason(Post("x", post.pictures)):  # the problem is not the text
+    if reason := limits.rejection_reason(Post("x", post.pictures)):  # the pictures are the problem, not the text
         return reason
     try:
         texts = lines.split_thread(post.text, lambda text: not limits.rejection_reason(Post(text)))

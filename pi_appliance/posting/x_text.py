@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
-# The root zone as IANA lists it: data.iana.org/TLD/tlds-alpha-by-domain.txt, version 2026100300.
-# Those of other scripts are in Punycode, as in the list.
+# All top-level domains, as IANA lists them: data.iana.org/TLD/tlds-alpha-by-domain.txt, version
+# 2026100300. Domains in other scripts are in Punycode, as in the list.
 _DELEGATED = """
 aaa aarp abb abbott abbvie abc able abogado abudhabi ac academy accenture accountant accountants aco actor ad ads
 adult ae aeg aero aetna af afl africa ag agakhan agency ai aig airbus airforce airtel akdn al alibaba alipay allfinanz
@@ -92,7 +92,8 @@ xn--wgbl6a xn--xhq521b xn--xkc2al3hye2a xn--xkc2dl3a5ee0h xn--y9a3aq xn--yfro4i6
 yachts yahoo yamaxun yandex ye yodobashi yoga yokohama you youtube yt yun za zappos zara zero zip zm zone zuerich zw
 """
 
-# Not in the root zone, but in the last list that X published: X may link a bare name with one.
+# Endings that are not in the root zone, but in the last list that X published: X may link a bare
+# name with one.
 _KNOWN_TO_X = """
 abarth active adac afamilycompany aigo alfaromeo an avianca bananarepublic bentley bl blanco bnl boots bq budapest
 bugatti cancerresearch cartier caseih cbs ceb chloe chrysler cityeats comcast cookingchannel csc dabur dodge doha
@@ -126,12 +127,14 @@ _LATIN = (
 _SPACE = r"\t-\r \u0085\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _NO_CHARACTER = "\ufffe\uffff\ufeff"
-_LETTER = rf"[^!'#%&()*+,\\\-./:;<=>?@\[\]^_{{|}}~${_SPACE}{_DIRECTION}{_NO_CHARACTER}]"  # of a name, in any script
+# a letter of a name, in any script
+_LETTER = rf"[^!'#%&()*+,\\\-./:;<=>?@\[\]^_{{|}}~${_SPACE}{_DIRECTION}{_NO_CHARACTER}]"
 _LABEL = rf"(?>{_LETTER}+(?:[_-]+{_LETTER}+)*)"
-# To X, such a character is two, of which the first may stand before a name, even after $ or #.
+# X counts such a character as two UTF-16 units. The first one may stand before a name, even after $
+# or #.
 _ASTRAL = "[\U00010000-\U0010ffff]"
 _HOST = rf"(?:([^A-Za-z0-9@\uff20$#\uff03{_NO_CHARACTER}])|^|(?={_ASTRAL}))(https?://)?({_LABEL}(?:\.{_LABEL})+)"
-_NOT_BEFORE_NAME = "-_./"  # may not precede a bare name
+_NOT_BEFORE_NAME = "-_./"  # characters that may not precede a bare name
 _WORD = f"{_LETTER}+"
 _LATIN_LABELS = rf"(?:[-a-z0-9{_LATIN}]+\.)+"
 _PUNYCODE = "xn--[-0-9a-z]+"
@@ -144,14 +147,14 @@ _PATH = rf"/(?:(?:{_IN_PATH}|{_IN_BRACKETS})*{_PATH_ENDS}|{_IN_BRACKETS})*"
 _QUERY = r"\?[a-z0-9!?*'@();:&=+$/%#\[\]\-_.,~|]*[a-z0-9\-_&=#/]"
 _REST = rf"(?::[0-9]+)?({_PATH})?(?:{_QUERY})?"
 _OWN = rf"https?://t\.co/([a-z0-9]+)(?:{_QUERY})?"
-_LONGEST_OWN = 40  # characters after t.co/
+_LONGEST_OWN = 40  # characters after "t.co/"
 _LONGEST = 4096
 _LONGEST_LABEL = 63
 
 
 @cache
 def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)  # at the first use: compiling is slow
+    return re.compile(pattern, re.IGNORECASE)  # compiled at the first use, because compiling is slow
 
 
 def find_links(text: str) -> Iterator[tuple[int, int]]:
@@ -161,11 +164,12 @@ def find_links(text: str) -> Iterator[tuple[int, int]]:
         before, protocol, _ = host.groups()
         end = _end_of_name(text, host.start(3), host.end())
         if not end:
-            # An address may begin in the middle: without a space before its http, or after a _.
+            # An address may begin in the middle of a match: at its http without a space before, or
+            # after a _.
             at = host.start() + 1 if text.startswith("://", host.end()) or "_" in host[0] else host.end()
             continue
         rest = _rule(_REST).match(text, end)
-        assert rest  # it may be empty
+        assert rest  # empty labels are possible
         at = rest.end()
         name = text[host.start(3) : end]
         if not _has_address(name) or at - host.start(3) + len(protocol or "https://") > _LONGEST:
@@ -229,14 +233,14 @@ def _has_address(name: str) -> bool:
 def _punycode(label: str) -> str:
     if label.isascii():
         return label
-    parts = re.split("[\u3002\uff0e\uff61]", label)  # other full stops, which IDNA takes for dots
+    parts = re.split("[\u3002\uff0e\uff61]", label)  # IDNA treats these full stops as dots
     return ".".join(each if each.isascii() else f"xn--{each.encode('punycode').decode('ascii')}" for each in parts)
 
 
 # In the patterns below: Z joins two pictures, V requests the coloured form, T is a skin tone.
 _MEANS = {"Z": "\u200d", "V": "\ufe0f", "T": "[\U0001f3fb-\U0001f3ff]"}
 
-# Letters and signs that become a picture only with V, and a few that need none but often get one.
+# Letters and signs that become a picture only with V, and a few that need no V but often get one.
 _SIGNS = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23ed-\u23ef\u23f1\u23f2"
     "\u23f8-\u23fa\u24c2\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620"
@@ -252,7 +256,7 @@ _SIGNS = (
     "\U0001f5d1-\U0001f5d3\U0001f5dc-\U0001f5de\U0001f5e1\U0001f5e3\U0001f5e8\U0001f5ef\U0001f5f3\U0001f5fa"
     "\U0001f6cb\U0001f6cd-\U0001f6cf\U0001f6e0-\U0001f6e5\U0001f6e9\U0001f6f0\U0001f6f3"
 )
-# People and parts of them, which may have a skin tone.
+# People and body parts, which may have a skin tone.
 _SKINS = (
     "\u261d\u26f9\u270a-\u270d\U0001f385\U0001f3c2-\U0001f3c4\U0001f3c7\U0001f3ca-\U0001f3cc\U0001f442\U0001f443"
     "\U0001f446-\U0001f450\U0001f466-\U0001f478\U0001f47c\U0001f481-\U0001f483\U0001f485-\U0001f487\U0001f48f"
@@ -264,7 +268,7 @@ _SKINS = (
 _DOERS = "🏃🏄🏊👮👯👰👱👳👷💁💂💆💇🙅🙆🙇🙋🙍🙎🚣🚴🚵🚶🤦🤵🤷🤸🤹🤼🤽🤾🦸🦹🧍🧎🧏🧔🧖🧗🧘🧙🧚🧛🧜🧝🧞🧟"
 _BETWEEN = "(?:❤V(?:Z💋)?|🤝|🐰|🫯)"
 
-# Longer patterns precede their own beginnings.
+# A longer pattern comes before one that is its beginning.
 _JOINED = (
     f"👩T?Z{_BETWEEN}Z[👨👩]T?|👨T?Z{_BETWEEN}Z👨T?|🧑T?Z{_BETWEEN}Z🧑T?|🫱TZ🫲T",  # two people
     "(?:👨(?:Z[👨👩])?|👩(?:Z👩)?)Z(?:👧Z[👦👧]|👦Z👦|[👦👧])|🧑(?:Z🧑)?Z🧒(?:Z🧒)?",  # families
@@ -273,11 +277,11 @@ _JOINED = (
     "[👨👩🧑]T?Z(?:[⚕⚖✈]V|[🌾🍳🍼🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽])|🧑T?Z[🎄🩰]",  # occupations and hair
     "❤VZ[🔥🩹]|⛓VZ💥|🏳VZ(?:⚧V|🌈)|🏴Z☠V|🐕Z🦺|🐈Z⬛|🐦Z[⬛🔥]|🐻Z❄V|👁VZ🗨V|🍄Z🟫|🍋Z🟩|😮Z💨|😵Z💫|😶Z🌫V|🙂Z[↔↕]V",
 )
-# England, Scotland and Wales: a black flag, then invisible letters.
+# England, Scotland and Wales: a black flag, followed by invisible letters.
 _NATIONS = "\U0001f3f4(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 )
-# Pairs of letters with a flag, by the first one.
+# Pairs of letters that form a flag: the first letter, then all second ones.
 _FLAGS = {
     "A": "CDEFGILMOQRSTUWXZ",
     "B": "ABDEFGHIJLMNOQRSTVWYZ",
@@ -329,7 +333,7 @@ def emoji_sequences() -> re.Pattern[str]:
 X_LIMIT = 280
 _ADDRESS = 23
 _EMOJI = 2
-_HEAVY = re.compile("[^\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037]")  # weighs 2
+_HEAVY = re.compile("[^\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037]")  # counts 2
 _NEVER = re.compile("[\ufffe\uffff\ufeff\ud800-\udfff]")  # noncharacters, byte order mark, surrogates
 
 
@@ -355,7 +359,7 @@ def forbidden_characters(text: str) -> str:
 
 
 def _weigh_plain(text: str) -> int:
-    if not _HEAVY.search(text):  # most texts; and every emoji of several characters has a heavy one
+    if not _HEAVY.search(text):  # most texts have no such character, and every emoji of several characters has one
         return len(text)
     rest, emoji = emoji_sequences().subn("", text)
     return emoji * _EMOJI + len(rest) + len(_HEAVY.findall(rest))
@@ -363,7 +367,7 @@ def _weigh_plain(text: str) -> int:
 
 def count_graphemes(text: str) -> int:
     """Return the number of graphemes: a flag, an emoji family and é are one each."""
-    if text.isascii():  # where only the two halves of a line end belong together
+    if text.isascii():  # in ASCII, only \r\n is one grapheme of two characters
         return len(text) - text.count("\r\n")
     return len(split_graphemes(text))
 

@@ -87,7 +87,7 @@ class Step:
     svg: str
     placed: tuple[int, str] | None = None
     """The cell of a `Grid`, in reading order from 0, and the symbol that the step writes."""
-    also: Sequence[int] = ()  # further cells that get this symbol
+    also: Sequence[int] = ()  # further cells that get the same symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,14 @@ class Grid:
     height: int
     block_width: int  # cells between two thick lines
     block_height: int
-    symbols: str  # that may be written
-    clues: str  # a dot for each empty cell
+    symbols: str  # symbols that may be written
+    clues: str  # the given symbols, and a dot for each empty cell
     solution: str
-    optional: str = ""  # the symbol that need not be written, if any
-    row_totals: Sequence[str] = ()  # at the right of the rows, which then have numbers, and the columns letters
+    optional: str = ""  # symbol that need not be written, if any
+    # shown to the right of the rows; the rows then have numbers, and the columns letters
+    row_totals: Sequence[str] = ()
     column_totals: Sequence[str] = ()
-    note: str = ""  # what a person needs to know besides, such as the fleet
+    note: str = ""  # further information for a person, such as the fleet
 
     def cell_name(self, number: int) -> str:
         """Return the name of a cell, such as "row 1, column 9" or "I1"."""
@@ -146,12 +147,12 @@ class Answer(Generic[Solution]):
 class Footprint:
     """The resources that a search needs at most, predicted before it starts."""
 
-    memory: int = 0  # bytes at the peak, of all processes together, besides the program itself
-    is_open: bool = False  # it may grow further: the search then asks for each part, and is refused if there is none
+    memory: int = 0  # bytes at the peak, of all processes together, in addition to the program itself
+    is_open: bool = False  # whether it may grow further: the search then requests each part, and may be refused
     tables: Mapping[str, int] = field(default_factory=dict)
     """Bytes by name of the tables that it saves in the cache, besides checkpoints."""
-    saves: bool = True  # whether it writes checkpoints
-    is_parallel: bool = False  # whether it uses all cores
+    saves: bool = True  # whether the search writes checkpoints
+    is_parallel: bool = False  # whether the search uses all cores
 
 
 @dataclass(frozen=True, slots=True)

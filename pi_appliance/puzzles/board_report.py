@@ -21,9 +21,9 @@ from pi_appliance.puzzles.rendering import (
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 JSON_FILE = "result.json"
-DEFAULT_MAX_SOLUTIONS = 10_000  # solutions listed; the longest take some 20 MB
+DEFAULT_MAX_SOLUTIONS = 10_000  # solutions listed; the longest ones take some 20 MB
 MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON
-PROGRESS_INTERVAL = 50  # solutions
+PROGRESS_INTERVAL = 50  # solutions between two progress reports
 RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)  # errors that end the search of one board, but not the batch
 
 
@@ -39,7 +39,7 @@ class BoardReport:
     """Details of the generation, if the board was generated."""
     answer: Answer[object] | None = None
     listed: int = 0  # the number of listed solutions
-    solutions: list[object] = field(default_factory=list)  # the first of them
+    solutions: list[object] = field(default_factory=list)  # the first listed solutions
     seconds: float = 0.0
     partial_result: str = ""  # the partial result in a sentence, if the search or the listing was interrupted
     refused: ApplianceError | None = None
@@ -65,17 +65,17 @@ class BoardReport:
         try:
             write(f"{BOARD_HEADER}\n{self.puzzle.render(self.board)}\n")
             self.answer = self.puzzle.solve(self.board, self.mode, runtime)
-            if self.mode is SolveMode.FIRST:  # one solution, or one of each board of a text with many
+            if self.mode is SolveMode.FIRST:  # one solution, or one for each board of a text with many boards
                 limit = self.puzzle.count_boards(self.board) if hasattr(self.puzzle, "count_boards") else 1
             self.list_solutions(limit, write, report_listed)
         except Interrupted as error:
             interrupted = error
             listed = f"listing was interrupted after {pluralize(self.listed, 'solution')}"
             self.partial_result = listed if self.answer else format_partial_result(error)
-        except RESOURCE_ERRORS as error:  # report what is known and listed so far
+        except RESOURCE_ERRORS as error:  # report what was found and listed before
             self.refused = to_appliance_error(error)
         self.seconds = runtime.monotonic() - started
-        if self.answer:  # free the tables of the search for the next boards
+        if self.answer:  # frees the tables of the search for the next boards
             tried = self.answer.nodes_searched()
             self.answer = replace(self.answer, solutions=iter(()), nodes_searched=lambda: tried)
         write(self.render())
@@ -86,7 +86,8 @@ class BoardReport:
         self, limit: int, write: Callable[[str], object], sign: Callable[[], object] = lambda: None
     ) -> None:
         """Write and count up to `limit` solutions. Call `sign` from time to time."""
-        render_solution, board = self.puzzle.render_solution, self.board  # of 50,000 solutions, each look-up counts
+        # looked up once, which matters for 50,000 solutions
+        render_solution, board = self.puzzle.render_solution, self.board
         for solution in islice(self.answer.solutions if self.answer else (), limit):
             drawing = render_solution(board, solution)
             end = SOLUTION_END if drawing[-1:] == "\n" else f"\n{SOLUTION_END}"

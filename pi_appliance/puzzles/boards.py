@@ -13,11 +13,11 @@ from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START, parse_error
 from pi_appliance.system.files import display_path
 
-_MAX_NAME_LENGTH = 24  # characters; longer words are a drawing
+_MAX_NAME_LENGTH = 24  # characters; a longer word is a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # a board, or a file with a suffix
-_MAX_NAME_BYTES = 120  # bytes: a prefix of file names
+_MAX_NAME_BYTES = 120  # bytes; the name is a prefix of file names
 MAX_BYTES = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
-MAX_BYTES_OF_ONE_BOARD = 100_000  # a larger text is something else
+MAX_BYTES_OF_ONE_BOARD = 100_000  # bytes; a larger text is not a board
 _LARGE_FILE = 100_000  # bytes; 1,200 sudokus, a twentieth of a second
 _READ_SIZE = 1_000_000  # bytes
 _LONGEST_LINE = 100_000  # characters: longer than any row of a puzzle
@@ -42,7 +42,7 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> object:
         return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
     if not where.suffix and not where.is_file():
         raise UnknownName("board", where.name, tuple(puzzle.BOARDS))
-    if where.exists() and not where.is_file() and not where.is_dir():  # a pipe or a device may never end
+    if where.exists() and not where.is_file() and not where.is_dir():  # reading a pipe or a device may never end
         raise parse_error(display_path(where), 1, 1, "this is not a regular file", "name a text file")
     return puzzle.with_rules(puzzle.parse(read_text(where, size_limit(puzzle)), display_path(where)), rules)
 
@@ -62,7 +62,7 @@ def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> object:
             raise parse_error(words, 1, 1, "this is not a regular file", "name a text file") from None
         if not _looks_like_name(words):
             raise
-        return read_board(puzzle, where, rules)  # its error lists the known names
+        return read_board(puzzle, where, rules)  # raises an error that lists the known names
     return puzzle.with_rules(board, rules)
 
 
@@ -75,7 +75,7 @@ def _looks_like_name(words: str) -> bool:
 
 def is_file(where: Path) -> bool:
     """Return whether `where` is a file, also for strings that cannot be a path."""
-    with contextlib.suppress(OSError, ValueError):  # too long, or with a zero byte
+    with contextlib.suppress(OSError, ValueError):  # the text is too long for a path, or has a zero byte
         return where.is_file()
     return False
 
@@ -97,7 +97,7 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
     """Read a text file of at most `most` bytes. Raises ConfigError."""
     try:
         with path.open("rb") as file:
-            if path.stat().st_size > most:  # before it fills the memory
+            if path.stat().st_size > most:  # checked before it fills the memory
                 raise _too_large(display_path(path), most)
             content = read_limited(file, most)
     except OSError as error:

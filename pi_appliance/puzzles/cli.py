@@ -103,7 +103,7 @@ def solve(
         raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {report.mode}")
     search = open_search(report.puzzle, report, limits, output=output, as_json=as_json)
     with search as (runtime, line), _open_output(output, line) as write:
-        counts = report.mode is SolveMode.COUNT  # then the boards are not listed, which may be thousands
+        counts = report.mode is SolveMode.COUNT  # only a count: then the boards, which may be thousands, are not listed
         listed = _discard if kind or counts else write
         report.search(max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, listed)
         if report.refused:
@@ -286,7 +286,7 @@ def _open_output(output: Path | None, line: ProgressLine) -> Iterator[Callable[[
 
         yield write
     else:
-        # Write the target of a link; refuse a special file under its own name.
+        # A link is replaced at its target. A special file keeps its own name, and is rejected.
         target = output if output.exists() and not output.is_file() else output.resolve()
         with files.atomic_write_text(target) as file:
             yield file.write

@@ -24,7 +24,7 @@ from pi_appliance.puzzles.runtime import Buffer, Cache, FileCache, Interrupted, 
 from pi_appliance.puzzles.runtime.deadline import Estimate
 
 STDIN = "stdin"
-_DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
+_DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # default state folder of a new configuration
 
 
 def _parsed_by(parse: Callable[[Any], object]) -> Callable[[click.Context, click.Parameter, Any], object]:
@@ -141,7 +141,7 @@ def _find_state_dir(config: Path | ConfigNotFound) -> Path:
     data = read_yaml(config.absolute()).data
     folder = data.get("state-dir") if isinstance(data, Mapping) else None
     if not isinstance(folder, str):
-        return load_config(config).state_dir  # its error says where to correct the file
+        return load_config(config).state_dir  # raises an error that says where the file is wrong
     return config.absolute().parent / Path(folder).expanduser()
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Grid, pluralize
 
-if TYPE_CHECKING:  # the daemon reads the puzzle of the day, but draws none
+if TYPE_CHECKING:  # the daemon only reads the puzzle of the day
     from pi_appliance.puzzles.board_report import BoardReport
 
 MAX_HINTS = 400
@@ -33,7 +33,7 @@ class Hint:
     text: str
     cell: int | None = None
     symbol: str = ""
-    also: Sequence[int] = ()  # further cells that get this symbol
+    also: Sequence[int] = ()  # further cells that get the same symbol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +41,15 @@ class DailyPuzzle:
     """A board to solve, with its hints."""
 
     job: str
-    puzzle: str  # its name in the configuration
-    title: str  # its name for people
-    name: str  # of the board
+    puzzle: str  # name of the puzzle in the configuration
+    title: str  # name of the puzzle for people
+    name: str  # name of the board
     day: datetime  # when the run began
     size: str
-    board: str  # the drawing
-    picture: Path  # the SVG file
+    board: str  # drawing of the board
+    picture: Path  # SVG file with the board
     hints: Sequence[Hint]
-    grid: Grid | None  # None if the page has only its picture
+    grid: Grid | None  # None if the board is only shown as a picture
     notation: str = ""  # explains the names in the hints
 
     @property
@@ -65,7 +65,7 @@ class Progress:
     `seen` counts the hints that were shown, so that the next question gets the next hint.
     """
 
-    wrong: Sequence[int]  # cells whose symbol is not that of the solution
+    wrong: Sequence[int]  # cells with another symbol than in the solution
     left: int  # empty cells
     seen: int
     text: str = ""
@@ -96,7 +96,7 @@ def daily_to_json(reports: "Sequence[BoardReport]", day: date, *, with_hints: bo
     puzzle, hints, grid = report.puzzle, list[Hint](), None
     if report.solutions:
         line = report.solutions[0]
-        steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first is the start
+        steps = islice(puzzle.steps(report.board, line), 1, MAX_HINTS + 1)  # the first step is the start
         placed = ((step, *(step.placed or (None, ""))) for step in steps)
         hints = [Hint(step.caption, cell, symbol, step.also) for step, cell, symbol in placed] if with_hints else []
         grid = puzzle.as_grid(report.board, line) if hasattr(puzzle, "as_grid") else None
@@ -111,10 +111,10 @@ def daily_to_json(reports: "Sequence[BoardReport]", day: date, *, with_hints: bo
 def read_daily(result: Path) -> DailyPuzzle | None:
     """Return the puzzle of the day of a `result.json`; None if it has none or cannot be read."""
     try:
-        result = result.resolve()  # all files of the same set
+        result = result.resolve()  # one resolved path, so that all files are of the same set
         content = json.loads(result.read_text("utf-8"))
         return _read(content, content["today"], result.parent)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged or changed
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # the file is damaged, or was changed
         return None
 
 

@@ -11,7 +11,7 @@ from pi_appliance.puzzles.runtime.deadline import format_seconds
 from pi_appliance.puzzles.runtime.local import MemoryBudget, require_memory
 
 PROCESS_MEMORY = 52_000_000  # bytes of the program with a puzzle and its report, measured
-WORKER_MEMORY = 8_000_000  # bytes of a worker process besides what it shares
+WORKER_MEMORY = 8_000_000  # bytes of a worker process that it does not share
 
 
 class Task(NamedTuple):
@@ -31,8 +31,8 @@ class Plan:
     memory: int  # bytes at the peak, of all processes together
     memory_may_grow: bool
     checkpoints: int  # bytes at most
-    tables: int  # bytes that are saved; the boards of a puzzle share theirs
-    seconds: float | None  # until the deadline
+    tables: int  # bytes of saved tables; the boards of a puzzle share them
+    seconds: float | None  # seconds until the deadline
     folders: Mapping[str, str]
     refused: str = ""  # why there is not enough memory
 

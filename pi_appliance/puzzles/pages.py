@@ -41,7 +41,7 @@ class PuzzlePages:
         """Show the newest board of all puzzles, or of one."""
         try:
             found = await api.find_daily(self._services.appliance, request.path_params.get("puzzle", ""))
-        except Refused as error:  # the address stays, and the next run gives it a board
+        except Refused as error:  # the address stays valid, and the next run makes a board for it
             return self._pages.page("puzzles/none.html", message=str(error))
         return await self._page(found)
 

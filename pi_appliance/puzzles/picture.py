@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pi_appliance.puzzles.raster import Canvas
 
 WIDTH, HEIGHT = 1200, 675  # 16:9, shown uncropped on phones
-MAX_BOARDS = 64  # in a still picture; of a longer solution, evenly chosen ones
+MAX_BOARDS = 64  # boards in a still picture; a longer solution is shown by evenly spaced ones
 ANIMATION_WIDTH, ANIMATION_HEIGHT = 640, 720
 MAX_FRAMES = 100
-MAX_ANIMATION_BYTES = 2_000_000  # a post waits in the database on the SD card
-_MAX_STEPS = 10_000  # of a solution; further ones are not drawn
-_COLOURS = 64  # of an animation
+MAX_ANIMATION_BYTES = 2_000_000  # bytes; a post waits in the database on the SD card
+_MAX_STEPS = 10_000  # steps of a solution that are drawn
+_COLOURS = 64  # colours of an animation
 _SIDE_MARGIN, _TOP_MARGIN, _BOTTOM_MARGIN = 44, 150, 28  # margins at the sides, above (with the title) and below
-_BOARD_MARGIN = 0.08  # space around a board, in its larger sides
+_BOARD_MARGIN = 0.08  # space around a board, as a share of its larger side
 _MAX_NAME_LENGTH = 26  # characters of a name
 _MAX_ALT_NOTATION = 500  # characters of a solution in the description
 _PAPER, _INK, _PALE_INK = "#fbf6ec", "#2b2118", "#7a6a58"
@@ -44,7 +44,7 @@ class SolvedBoard:
     """A board of a result, with its first listed solution."""
 
     puzzle: Puzzle
-    name: str  # may be empty
+    name: str  # name of the board; may be empty
     board: object
     line: object | None = None  # the solution; None if there is none or if it was not listed
     count: str = ""  # the number of solutions in words, or the proof that there is none
@@ -72,7 +72,7 @@ def read_result(result: Path) -> SolvedBoard | None:
         boards = [each for each in content["boards"] if each["answered"]]
         chosen = max(boards, key=lambda each: len(next(iter(each["solutions"]), "")), default=None)
         return _read_board(load_puzzle(content["puzzle"]), chosen, result.parent) if chosen else None
-    except (OSError, ValueError, LookupError, TypeError, ApplianceError):  # it was damaged or changed
+    except (OSError, ValueError, LookupError, TypeError, ApplianceError):  # the report is damaged, or was changed
         return None
 
 
@@ -129,9 +129,10 @@ def animate_result(result: Path) -> Picture | None:
     raster, steps = _load_raster(), solved.steps()
     shown = choose_evenly(steps, MAX_FRAMES)
     while len(shown) > 1:
-        # One palette for all frames: then only the squares that change are stored.
+        # With one palette for all frames, only the changed squares are stored.
         palette = _draw_frame(raster, solved, shown[-1]).quantize(_COLOURS)
-        frames = (_reduce_colours(_draw_frame(raster, solved, step), palette) for step in shown)  # one at a time
+        # a generator, so that only one frame is in memory
+        frames = (_reduce_colours(_draw_frame(raster, solved, step), palette) for step in shown)
         milliseconds = 1_000 if len(shown) <= 40 else 500
         times = [milliseconds] * (len(shown) - 1) + [4_000]
         data = _save(next(frames), "GIF", save_all=True, append_images=frames, duration=times, loop=0)

@@ -48,7 +48,7 @@ from pi_appliance.storage.model import Result, read_slot
 class PuzzleContext(JobContext):
     """The context of a run that may search for a long time."""
 
-    cluster_note = ""  # why the cluster of the configuration does not help, or not with all workers
+    cluster_note = ""  # why the configured cluster does not help, or only with some workers
 
     @contextlib.contextmanager
     def search_runtime(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
@@ -77,7 +77,7 @@ class WeightedProgress:
     parts: int
     number: int = -1
     name: str = ""
-    part: float = 0.0  # progress of the current part
+    part: float = 0.0  # clock in seconds that never goes back
     seconds: Callable[[], float] = lambda: 0.0  # a monotonic clock
     _estimate: Estimate = field(init=False)
 
@@ -113,7 +113,7 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 
 
 RESULT_FILE = "result.txt"
-_MAX_SUMMARIES = 7  # boards in the error message if no report can be written
+_MAX_SUMMARIES = 7  # boards named in the error message if no report can be written
 JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 _MAX_GENERATED = 1_000
 _CHECKPOINT_WRITES = Size(local.CHECKPOINT_WRITES)
@@ -215,13 +215,14 @@ class PuzzleBatch:
         self.precomputed: Answer[object] | None = None
         self.stop_reason = ""  # reason of the interruption, if any
         self.precompute_progress = ""
-        self.build_errors: list[str] = []  # tables and boards that could not be built, with the reasons
+        self.build_errors: list[str] = []  # reasons why tables and boards could not be built
         self.failed_names: set[str] = set()
 
     def run(self) -> Result:
         """Do the work, write the reports. Raises Unavailable, DeadlineExceeded, Refused."""
         try:
-            # The runtime stays open for the reports, so that a signal cannot kill the process.
+            # The runtime stays open while reports are written, so that a signal does not kill the
+            # process.
             with (
                 self.context.search_runtime(self.progress.report_part) as self.runtime,
                 self.context.report_set(self.options.keep_reports) as self.report_set,
@@ -230,7 +231,7 @@ class PuzzleBatch:
                 self.runtime.checkpoint_writes = self.options.checkpoint_writes
                 self.progress.seconds, self.start_time = self.runtime.monotonic, self.runtime.monotonic()
                 result = self._write_reports()
-        except Unavailable as error:  # without reports, the history has the results
+        except Unavailable as error:  # if no report can be written, the history has the results
             known = (each for each in self.reports if each.answer or each.partial_result)
             results = [f"{each.name}: {each.summarize().rstrip('.')}" for each in islice(known, _MAX_SUMMARIES)]
             message = f"{error}. Results: {'; '.join(results)}" if results else str(error)
@@ -265,14 +266,15 @@ class PuzzleBatch:
         self.progress.start_part("precompute")
         start_time = self.runtime.monotonic()
         try:
-            # The options were checked: the puzzle has this function, and `generate` below.
+            # It was checked with the options that the puzzle has this function, and `generate`
+            # below.
             self.precomputed = answer = self.puzzle.precompute(self.runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
             self.precompute_progress = format_partial_result(interrupted)
             self.file.write(render_rows({"Precomputed so far": self.precompute_progress}) + "\n")
             self.page.add_precomputed(f"Not complete yet: {self.precompute_progress}.", {}, ())
             raise
-        except RESOURCE_ERRORS as error:  # existing tables may suffice
+        except RESOURCE_ERRORS as error:  # a search may succeed with the existing tables
             self._report_build_error("precomputed", error)
             return
         seconds = self.runtime.monotonic() - start_time
@@ -307,7 +309,8 @@ class PuzzleBatch:
         try:
             self._answer_board(name, generated.board, details)
         finally:
-            for checkpoint in self.runtime.checkpoints:  # the next run generates another board
+            # these are of no use, because the next run generates another board
+            for checkpoint in self.runtime.checkpoints:
                 self.runtime.cache.remove(checkpoint)
 
     def _answer_board(self, name: str, board: object, details: Mapping[str, int | float | str]) -> None:
@@ -320,7 +323,7 @@ class PuzzleBatch:
             report.search(self.options.max_solutions, self.runtime, self.file.write)
         finally:
             self.page.add_board(report)
-            gc.collect()  # the tables of a search may be in a cycle of references
+            gc.collect()  # frees tables of a search that are in a cycle of references
         for picture, drawn in (report.answer.pictures if report.answer else {}).items():
             self._write_picture(f"{name}-{picture}.svg", drawn)
 
@@ -335,7 +338,7 @@ class PuzzleBatch:
     def _load_next_name(self) -> str:
         try:
             return str(json.loads(self.context.load_state() or "{}").get("next", ""))
-        except (ValueError, AttributeError, Refused):  # a damaged state only loses the order
+        except (ValueError, AttributeError, Refused):  # a damaged state only loses the order of the boards
             return ""
 
     def _save_next_name(self) -> None:
@@ -359,7 +362,8 @@ class PuzzleBatch:
             out.write("\n")
         with self.report_set.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = format_elapsed(self.runtime.monotonic() - self.start_time)  # the wall clock may have been changed
+            # by the monotonic clock, because the wall clock may have changed
+            took = format_elapsed(self.runtime.monotonic() - self.start_time)
             out.write(self.page.render(summary, f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"))
         return Result(join_clauses(summary, context.cluster_note), self._count_results())
 
@@ -452,7 +456,7 @@ def plan(options: Options, config: Config, job: Job, progress: Progress) -> Plan
         runtime.checkpoint_writes = options.checkpoint_writes
         try:
             return plan_tasks(puzzle, tasks, runtime, job.timeout.total_seconds(), folders, budgets)
-        except Interrupted:  # by a signal, as this runtime has no deadline
+        except Interrupted:  # only a signal can interrupt this, because the runtime has no deadline
             raise KeyboardInterrupt from None
 
 

@@ -15,11 +15,11 @@ from xml.etree import ElementTree
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-SCALE = 2  # drawn larger and reduced, for smooth edges
-_BOLD_WEIGHT = 600  # font weights from here on are bold
-_BOLD_SHARE = 1 / 32  # width of the stroke that makes a text bold, in font sizes
-_CURVE_POINTS = 12  # points of a curve
-_ARC_POINTS = 24  # points of an arc
+SCALE = 2  # factor: pictures are drawn larger and then reduced, for smooth edges
+_BOLD_WEIGHT = 600  # fonts with this weight or more are bold
+_BOLD_SHARE = 1 / 32  # stroke width that makes a text bold, as a share of the font size
+_CURVE_POINTS = 12  # points that approximate a curve
+_ARC_POINTS = 24  # points that approximate an arc
 _CIRCLE_POINTS = 64  # points of a dashed circle
 _DEFAULT_BOX = "0 0 100 100"
 
@@ -28,10 +28,11 @@ _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _FONT = re.compile(r"(bold|\d{3})\s+([\d.]+)px")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 _PATH_PART = re.compile(r"([a-zA-Z])([^a-zA-Z]*)")
-_PATH_NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "Q": 4, "T": 2, "A": 7, "Z": 1}  # by command
+# number of coordinates of each command
+_PATH_NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "Q": 4, "T": 2, "A": 7, "Z": 1}
 
 _REPLACED = str.maketrans({"\u00d7": "x", "\u2013": "-", "\u2014": "-", "ß": "ss", "æ": "ae", "ø": "o"})
-_ELLIPSIS = "\0"  # stands for …, which would become three dots
+_ELLIPSIS = "\0"  # replaces … for a moment, which would become three dots
 
 Point = tuple[float, float]
 Rules = Sequence[tuple[str, Mapping[str, str]]]
@@ -111,7 +112,7 @@ class Canvas:
         is_bold = weight == "bold" or (weight.isdecimal() and int(weight) >= _BOLD_WEIGHT)
         across = "m" if style.get("text-anchor") == "middle" else "l"
         down = "m" if style.get("dominant-baseline") == "central" else "s"
-        # Several places are those of the single symbols.
+        # If there are several places, each is for a single symbol.
         parts = list(text) if len(x_list) > 1 else [fit_text(text)]
         for part, x, y in zip(parts, x_list, y_list, strict=True):
             if part:
@@ -157,7 +158,7 @@ class _Shape:
         box, corner = (*self._at(left, top), *self._at(left + width, top + height)), radius * self._scale
         if self._fill:
             self._pen.rounded_rectangle(box, corner, self._fill)
-        if self._stroke:  # its middle is the edge
+        if self._stroke:  # the middle of the stroke is at the edge
             half = self._width / 2
             outer = (box[0] - half, box[1] - half, box[2] + half, box[3] + half)
             rounding = corner + half if corner or self._round_joins else 0
@@ -188,7 +189,7 @@ class _Shape:
             for one, other in pairwise(points):
                 self._pen.line((one, other), self._stroke, self._width)
             joints = points if self._round_ends or points[0] == points[-1] else points[1:-1]
-            for x, y in joints if self._width > 2 else ():  # round joints leave no gap within a curve
+            for x, y in joints if self._width > 2 else ():  # round joints, so that a curve has no gaps
                 half = self._width / 2
                 self._pen.ellipse((x - half, y - half, x + half, y + half), self._stroke)
 
@@ -252,7 +253,7 @@ def _pair(numbers: Sequence[float]) -> list[Point]:
 def _read_path(path: str) -> Iterator[list[Point]]:
     """Yield the lines of a path. A curve becomes many short lines."""
     line: list[Point] = []
-    before: Point | None = None  # the control point of the quadratic curve before
+    before: Point | None = None  # control point of the quadratic curve before this one
     for command, text in _PATH_PART.findall(path):
         kind, numbers = command.upper(), _read_numbers(text)
         if kind == "M" and line:
@@ -275,7 +276,7 @@ def _read_path(path: str) -> Iterator[list[Point]]:
 
 def _to_absolute(kind: str, values: list[float], origin: Point) -> list[float]:
     """Return the numbers of a command that counts from `origin`."""
-    if kind == "A":  # radii, rotation and flags come before the end
+    if kind == "A":  # its radii, rotation and flags come before the end point
         return [*values[:5], values[5] + origin[0], values[6] + origin[1]]
     first_axis = 1 if kind == "V" else 0
     return [value + origin[(number + first_axis) % 2] for number, value in enumerate(values)]
@@ -310,7 +311,7 @@ def _arc_points(start: Point, values: Sequence[float]) -> Iterator[Point]:
     radius, is_large, is_clockwise, end = values[0], bool(values[3]), bool(values[4]), (values[5], values[6])
     length = math.dist(start, end)
     radius = max(radius, length / 2)
-    height = math.sqrt(radius * radius - length * length / 4)  # of the centre above the chord
+    height = math.sqrt(radius * radius - length * length / 4)  # how far the centre is above the chord
     side = 1 if is_large == is_clockwise else -1
     right, down = (end[0] - start[0]) / length, (end[1] - start[1]) / length
     centre = (start[0] + end[0]) / 2 + side * height * down, (start[1] + end[1]) / 2 - side * height * right

@@ -17,7 +17,7 @@ from pi_appliance.puzzles import Progress, Table
 
 BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
 READ_PROGRESS_INTERVAL = 50  # solutions
-_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # matched one by one: splitlines takes ten times the memory of the text
+_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # matched line by line: splitlines takes ten times the memory of the text
 
 
 Board = TypeVar("Board")

@@ -40,7 +40,7 @@ class Player(NamedTuple):
 
     markup: str
     styles: tuple[str, ...]
-    whole: bool  # whether all steps are included; otherwise the first MAX_STEPS
+    whole: bool  # whether all steps are included, or only the first MAX_STEPS
 
 
 class _Picture(NamedTuple):
@@ -56,7 +56,8 @@ def render_player(steps: Iterable[Step], name: str) -> Player:
     shown_steps = list(islice(steps, MAX_STEPS))
     pictures = [_player_frame(step.svg) for step in shown_steps]
     columns = zip(*(picture.parts for picture in pictures), strict=False)
-    common = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, columns))  # parts that all begin with
+    # number of parts with which all pictures begin
+    common = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, columns))
     times = Counter(part for picture in pictures for part in dict.fromkeys(picture.parts[common:]))
     shared = {part: f"{name}_{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
     base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
@@ -129,7 +130,7 @@ def _render_step_list(name: str, steps: Sequence[Step]) -> str:
 
 
 MAX_ANIMATION_LENGTH = 700_000  # characters of animations; beyond, only the last step is shown
-_MAX_ROWS = 200  # of a table
+_MAX_ROWS = 200  # rows of a table that are shown
 _MAX_TITLE_NAMES = 3
 _TEXT_CLASS = ' class="words"'
 _MAX_NOTATION_LENGTH = 2_000  # characters of a notation
@@ -165,7 +166,7 @@ class Page:
     def __init__(self, puzzle: Puzzle, job: str) -> None:
         self._puzzle, self._job = puzzle, job
         self._sections: list[str] = []
-        self._names: list[str] = []  # of the sections
+        self._names: list[str] = []  # names of the sections
         self._boards: list[str] = []
         self._styles: dict[str, None] = {}
         self._length_left = MAX_ANIMATION_LENGTH
@@ -199,7 +200,7 @@ class Page:
     def render(self, summary: str, times: str) -> str:
         """Return the page with a summary and the times of the run."""
         heading = f"{self._puzzle.TITLE} · {self._job}"
-        more = len(self._boards) - _MAX_TITLE_NAMES  # by its boards one finds the report in a list
+        more = len(self._boards) - _MAX_TITLE_NAMES  # a report is found in a list by the boards in its title
         names = ", ".join(self._boards[:_MAX_TITLE_NAMES]) + (f" and {more} more" if more > 0 else "")
         title = f"{self._puzzle.TITLE}: {names} · {self._job}" if names else heading
         links = "".join(f'<a href="#s{number}">{escape(name)}</a>' for number, name in enumerate(self._names))
@@ -237,7 +238,7 @@ class Page:
 
     def _render_animation(self, steps: Iterator[Step], name: str) -> str:
         """Return the animated steps, or '' if they exceed the size limit of the page."""
-        if self._length_left < self._shortest_animation:  # rendering animations only to discard them is slow
+        if self._length_left < self._shortest_animation:  # it would be discarded, and rendering it is slow
             return ""
         animation = render_player(steps, name)
         self._shortest_animation = min(self._shortest_animation or MAX_ANIMATION_LENGTH, len(animation.markup))
@@ -261,7 +262,7 @@ def _render_facts(facts: Mapping[str, str]) -> str:
 
 
 def _render_last_step(steps: Iterator[Step]) -> str:
-    number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time to save memory
+    number, last = deque(enumerate(steps), maxlen=1).pop()  # one step at a time, to save memory
     note = f"The last of {pluralize(number, 'step')}. The page is too large to animate them."
     return f'<div class="picture">{last.svg}</div><p class="quiet">{note}</p>'
 

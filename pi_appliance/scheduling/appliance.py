@@ -27,7 +27,7 @@ from pi_appliance.storage.run_log import read_log
 from pi_appliance.system import clock, files
 
 log = logging.getLogger("pi_appliance.appliance")
-_MAX_SEARCHED = 1000  # slots searched for one that the chance selects
+_MAX_SEARCHED = 1000  # slots in which one that the chance selects is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Appliance:
     def jobs(self, now: datetime) -> list[JobView]:
         """Return every job with its next slot and its newest run, in the order of the file."""
         self.sweep()
-        # An active run is more important than a newer one that was skipped because of it.
+        # An active run is shown rather than a newer run that was skipped because of it.
         last = self.store.latest_runs() | {run.job: run for run in self.store.active_runs()}
         pauses = {name: pause for name, pause in self.store.slots.pauses().items() if pause.is_active(now)}
         views = []
@@ -159,7 +159,7 @@ class Appliance:
         self.sweep()
         runs = self.store.history(job=job, limit=limit, before=before)
         if job is not None and not runs:
-            self.job(job)  # raises UnknownName
+            self.job(job)  # raises UnknownName for an unknown job
         return [self._with_progress(run) for run in runs]
 
     def sweep(self) -> None:
@@ -199,7 +199,7 @@ class Appliance:
                 details=run.details,
                 targets=self._notify_targets(run.job),
             )
-            # The row is missing if the file was damaged and replaced during the run.
+            # If the file was damaged and replaced during the run, the row of the run is missing.
             return self.store.find_run(run.id) or self.store.restore_run(run)
         except Unavailable as error:
             if lock is not None:
@@ -231,7 +231,7 @@ class Appliance:
             raise Refused("that time has passed; give a time in the future")
         before = self.store.slots.pauses().get(name)
         if before is not None and not before.is_active(now) and not self._daemon_accounts_for(job):
-            self.store.slots.delete_pause(name)  # it has expired, and its slots need no accounting
+            self.store.slots.delete_pause(name)  # the pause has expired, and its slots need no accounting
         self.store.slots.pause(name, since=now, until=until)
 
     def resume(self, name: str, *, now: datetime) -> None:

@@ -49,7 +49,8 @@ def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> 
     if chance is None:
         return True
     digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
-    # Integers avoid rounding: 1/1 is always selected, and the rest is as uniform as HMAC.
+    # With integers there is no rounding: 1/1 always selects, and other chances are as uniform as
+    # HMAC.
     return int.from_bytes(digest[:16]) * chance.denominator < chance.numerator << 128
 
 
@@ -66,4 +67,4 @@ def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
 def _uniform_draw(secret: bytes, *message: str) -> float:
     """Return a number drawn from `message`. Its first part separates the kinds of draws."""
     digest = hmac.digest(secret, "\n".join(message).encode(), hashlib.sha256)
-    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds
+    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # a float holds 53 bits

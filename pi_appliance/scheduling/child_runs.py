@@ -35,10 +35,10 @@ from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 log = logging.getLogger("pi_appliance.runs")
 NEVER = float("inf")
-_MIN_RETRY_DELAY = 5.0  # seconds between two attempts; doubled each time
-_MAX_RETRY_DELAY = 600.0  # seconds; after a longer run, the count starts again
+_MIN_RETRY_DELAY = 5.0  # seconds before the second attempt; doubled after each
+_MAX_RETRY_DELAY = 600.0  # seconds at most; after a run that lasts longer, the count starts again
 _POLL_INTERVAL = 5.0  # seconds; runs of other processes do not report their end
-_GRACE = timedelta(minutes=5)  # of a request for an unknown job
+_GRACE = timedelta(minutes=5)  # lateness at which a request for an unknown job is dropped
 _MAX_CHECKPOINT_AGE = timedelta(days=2)  # an alarm of last week must not ring again
 
 
@@ -157,7 +157,8 @@ class ChildRuns:
             await self._start_process(run, None)
 
     def _must_wait(self, run: RunStart) -> bool:
-        # A run of cron has no record that survives us, so its process waits instead.
+        # The daemon has no record of a waiting run of cron that survives a restart, so its process
+        # waits instead.
         if self._appliance is None or run.trigger is not Trigger.DAEMON:
             return False
         known = self._appliance().config.jobs.get(run.job)
@@ -188,7 +189,7 @@ class ChildRuns:
                 self._waiting.append(run)
                 raise
             finally:
-                os.close(place)  # the process has its own
+                os.close(place)  # the child process has its own copy
 
     @staticmethod
     def _order(run: RunStart, job: Job | None) -> tuple[int, str, int]:
@@ -204,7 +205,7 @@ class ChildRuns:
             if self._closed:
                 raise Unavailable(f"{run.job} is not started: the appliance is stopping")
             try:
-                # In its own session, so that Ctrl-C at our terminal does not reach it.
+                # In a session of its own, so that Ctrl-C in our terminal does not reach it.
                 process = await asyncio.create_subprocess_exec(
                     *argv,
                     stdin=asyncio.subprocess.DEVNULL,
@@ -226,7 +227,7 @@ class ChildRuns:
         if (task := asyncio.current_task()) is not None:
             self._active.pop(task, None)
         log.info("job=%s ended status=%s", job, status)
-        if not self._closed:  # at shutdown, the next daemon handles the slot
+        if not self._closed:  # while the daemon stops, the next daemon handles the slot
             ended(status)
         self._on_end()
 
@@ -326,8 +327,8 @@ class RequestRunner:
         self, appliance: Callable[[], Appliance], runs: ChildRuns, *, clock: Clock, trusted: Callable[[], bool]
     ) -> None:
         self._appliance, self._runs, self._clock, self._trusted = appliance, runs, clock, trusted
-        self._attempts: dict[str, _StartAttempts] = {}  # by the name of the request, or of the job with a checkpoint
-        self._starting: set[str] = set()  # requests whose run is about to consume them
+        self._attempts: dict[str, _StartAttempts] = {}  # key: name of the request, or of the job with a checkpoint
+        self._starting: set[str] = set()  # requests that a starting run is about to consume
         self._last_error = ""
         self._pruned: Appliance | None = None
 
@@ -359,7 +360,7 @@ class RequestRunner:
 
     async def _start_request(self, request: RunRequest) -> None:
         name = request.slot_name
-        job = self._appliance().config.jobs.get(request.job)  # None if our configuration is outdated
+        job = self._appliance().config.jobs.get(request.job)  # None if the configuration in use is outdated
         is_late = self._clock.now() - request.run_at > (job.misfire_grace if job else _GRACE)
         waiting = next((run for run in self._runs.waiting if run.due == name), None)
         if is_late and waiting is not None:
@@ -375,7 +376,7 @@ class RequestRunner:
         self._record_start(name)
         self._starting.add(name)
         try:
-            # A person waits for a request for now. One for later is like a slot.
+            # A person waits for a run that was requested for now. A later one is like a slot.
             trigger = Trigger.MANUAL if request.immediate else Trigger.DAEMON
             await self._runs.start(request.job, trigger, due=name, ended=lambda _: self._starting.discard(name))
         except BaseException:

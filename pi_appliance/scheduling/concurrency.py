@@ -27,11 +27,11 @@ from pi_appliance.config.options import ConcurrencyPolicy, Config, Job, Priority
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import files, process_tree
 
-MAX_QUEUED = 10  # slots of one job that wait
+MAX_QUEUED = 10  # slots of one job that may wait
 REPLACE_TIMEOUT = 2 * process_tree.TERM_TIMEOUT  # seconds that a replaced run has to end
 PLACE = "PI_APPLIANCE_PLACE"
 """Environment variable of a run: the descriptor of the place that the daemon took for it."""
-_MEMORY_SHARE = 0.25  # of the memory, for runs
+_MEMORY_SHARE = 0.25  # share of the memory that runs may use
 _RUN_MEMORY = 64_000_000  # bytes of one run with a small program
 _POLL_INTERVAL = 0.25  # seconds
 
@@ -43,8 +43,8 @@ class OverlapRule:
     By default the slot is skipped.
     """
 
-    waits: bool = False  # for the end of the active run, in order, at most `MAX_QUEUED` slots
-    replaces: bool = False  # the active run, which is stopped
+    waits: bool = False  # the slot waits for the active run, in order, with at most `MAX_QUEUED` others
+    replaces: bool = False  # the slot's run replaces the active run, which is stopped
 
 
 OVERLAP_RULES: Mapping[ConcurrencyPolicy, OverlapRule] = {
@@ -58,7 +58,7 @@ class StartQueue:
     """The slots that wait for an active run: one queue per job, in the order of the slots."""
 
     def __init__(self) -> None:
-        self._slots: dict[str, list[tuple[datetime, float]]] = {}  # each with its earliest start
+        self._slots: dict[str, list[tuple[datetime, float]]] = {}  # the slots of each job, each with its earliest start
 
     def __len__(self) -> int:
         return sum(map(len, self._slots.values()))

@@ -37,11 +37,11 @@ NOTICE = '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall
 NO_ENTRY = "cron has no entry for it and will not start it; to add one: pi-appliance jobs install"
 OWN_MARK = f" {shlex.join(cron_arguments('', '')[3:5])} "
 """A part of each of our entries."""
-_MAX_COMMAND = 998  # characters: cron's MAX_COMMAND, which it does not check in /etc/cron.d
+_MAX_COMMAND = 998  # characters: cron's MAX_COMMAND. It does not check this limit in /etc/cron.d
 _SAME_RULES_PERIOD = timedelta(days=3 * 366)
 _TIMEOUT = 20.0  # seconds for the crontab program, and for another install of ours to end
 _CRON_PROGRAMS = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
-_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")  # other files in /etc/cron.d are ignored by cron
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")  # cron ignores files in /etc/cron.d with other names
 _BEGIN = b"# BEGIN pi-appliance "
 _END = b"# END pi-appliance "
 _NOTHING = b"(there was nothing before) "
@@ -122,7 +122,7 @@ class CrontabFault:
 def is_cron_running() -> bool:
     """Return whether a cron daemon runs on this machine."""
     for name in Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):  # the process has just ended
+        with contextlib.suppress(OSError):  # the process may have just ended
             if name.read_text("utf-8", "replace").strip() in _CRON_PROGRAMS:
                 return True
     return False
@@ -232,7 +232,7 @@ class UserCrontab:
         text = _check_output(listing)
         if b"\\r" not in text and b"\\b" not in text:
             return text
-        # crontab -l escapes carriage return and backspace. An editor gets the original bytes.
+        # crontab -l escapes carriage return and backspace; an editor gets the original bytes.
         text = _check_output(self._run_crontab("-e", VISUAL="cat", EDITOR="cat"))
         if text.replace(b"\r", b"\\r").replace(b"\b", b"\\b") != listing.stdout:
             raise Refused(
@@ -292,7 +292,8 @@ class UserCrontab:
             return
         result = self._run_crontab("-", text=text)
         if result.returncode != 0 and text != _end_with_newline(text):
-            # Debian's cron rejects a last line without a newline, but its file may contain one.
+            # Debian's cron rejects a last line without a newline, but an existing crontab may have
+            # one.
             result = self._run_crontab("-", text=_end_with_newline(text) or b"")
         _check_output(result)
 
@@ -346,7 +347,7 @@ class SystemCrontab:
         """
         change = self.plan(entries)
         if change.has_changes and change.after is not None:
-            files.write_file(self.path, change.after)  # cron ignores the draft, because its name has a dot
+            files.write_file(self.path, change.after)  # cron does not read the draft, because its name has a dot
         elif change.has_changes:
             try:
                 self.path.unlink()
@@ -451,7 +452,7 @@ def remove_block(text: bytes | None, owner: bytes) -> bytes | None:
         return text
     before, note, after = text[: match.start()], match["note"] or b"", text[match.end() :]
     if after.startswith(_BEGIN) and not after.startswith(_BEGIN + b"("):
-        # The next block takes over the note of this one.
+        # The note is about the original text, so the next block takes it over.
         return before + _BEGIN + note + after.removeprefix(_BEGIN)
     if note == _NOTHING and not before + after:
         return None

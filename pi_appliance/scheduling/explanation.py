@@ -34,8 +34,8 @@ from pi_appliance.scheduling.slot_times import OffsetSpan
 
 CHANGE_HORIZON = timedelta(days=548)
 """How far to search for clock changes: 18 months always contain both changes of a year."""
-_MAX_LISTED = 4  # times that are listed individually
-_NEXT_SLOTS = 3  # slots that are listed
+_MAX_LISTED = 4  # times that are listed one by one
+_NEXT_SLOTS = 3  # next slots that are listed
 _FEBRUARY, _LEAP_DAY, _SHORTEST = 2, 29, 28
 _STARTERS = {
     StartedBy.DAEMON: "the daemon, while it is up (pi-appliance up)",
@@ -299,7 +299,7 @@ def format_change_times(change: OffsetSpan) -> tuple[str, str]:
     """Return the local times before and after `change`, such as 02:00 and 03:00."""
     low, high = _affected_times(change)
     earlier, later = f"{low:%H:%M}", f"{high:%H:%M}"
-    if low.date() != high.date():  # as seen from the day of `low`, midnight is 24:00
+    if low.date() != high.date():  # on the day of `low`, midnight is 24:00
         is_midnight = high - low < timedelta(days=1) and later == "00:00"
         later = "24:00" if is_midnight else f"{high:%a %Y-%m-%d %H:%M}"
     return (earlier, later) if change.shift > timedelta(0) else (later, earlier)
@@ -335,14 +335,14 @@ def find_dst_lints(expression: str, zone: ZoneInfo, now: datetime) -> Iterator[L
     changes = list(next_changes(zone, now))
     minute, hour, *_ = expression.split()
     if not changes or hour.startswith("*"):
-        return  # an hourly job has no particular hour
+        return  # an hourly job has no fixed hour
     fields = parse_fields(expression)
     full = minute if len(fields.minutes) == 60 else hour if len(fields.hours) == 24 else ""
     if is_fixed(expression) and full:
         wrong = f"{full} is not * to cron: when the clock goes back, it does not run in the hour that occurs twice"
         yield wrong, f"write * to run it at each of these local times: {expression.replace(full, '*', 1)!r}"
         return
-    effects: dict[bool, str] = {}  # the first change each way
+    effects: dict[bool, str] = {}  # key: forward or backward; value: the first such change
     for change in changes:
         if effect := find_effect(expression, change):
             line = f"on {format_change_day(change)} {effect.summary}, {effect.consequence}"
@@ -389,7 +389,7 @@ def _two_kinds_of_day(expression: str, fields: CronFields) -> Iterator[Lint]:
 
 def _days_some_months_lack(expression: str, fields: CronFields) -> Iterator[Lint]:
     day = max((int(part) for part in expression.split()[2].split(",") if part.isdigit()), default=0)
-    if day <= _SHORTEST or _SHORTEST in fields.days:  # with the 28th, it covers the last days of a month
+    if day <= _SHORTEST or _SHORTEST in fields.days:  # an expression with the 28th covers the end of each month
         return
     right = "the last day that every month has is the 28th"
     if missing := [MONTHS[each - 1] for each in sorted(fields.months) if MONTH_LENGTHS[each] < day]:

@@ -44,10 +44,10 @@ _NAMES = {
 }
 _RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1-12 or jan-dec"}
 _RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
-_SIZES = (60, 24, 31, 12, 7)  # values of each field
+_SIZES = (60, 24, 31, 12, 7)  # number of values of each field
 _ANY_TIME = datetime(2001, 1, 1)  # noqa: DTZ001 - a local time
 _MAX_GAP = timedelta(days=3653)  # ten years
-_MAX_DAY_STEPS = 4  # days of a month that are listed instead of described as a step
+_MAX_DAY_STEPS = 4  # days of a month that are listed; more are described as a step
 _WRONG_ORDINAL = re.compile(r"\b([2-9][123])th\b")
 _ORDINALS = {"1": "st", "2": "nd", "3": "rd"}
 

@@ -35,8 +35,8 @@ from pi_appliance.system.clock import Clock, ClockState, ClockWatch
 
 log = logging.getLogger("pi_appliance.scheduler")
 MAX_SLEEP = 60.0  # seconds; not every kernel reports that the wall clock was set
-_MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that is right already is not reported
-_RETRY_DELAY = timedelta(minutes=1)  # until a failed write or start is tried again
+_MAX_SLEEP_UNTRUSTED = 5.0  # seconds; setting a clock that was right already is not reported
+_RETRY_DELAY = timedelta(minutes=1)  # time after which a failed write or start is tried again
 _PLACE_INTERVAL = 2.0  # seconds; runs of other processes do not report that they free a place
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -76,7 +76,7 @@ class Scheduler:
         self._cause = "the daemon was not running"  # why slots were missed in this round
         self._errors: dict[str, str] = {}
         self._boot_jobs: list[str] = []  # boot jobs that have not begun
-        self._not_before: dict[str, float] = {}  # by job, the time of the next attempt
+        self._not_before: dict[str, float] = {}  # key: job; value: time of the next attempt
         self._repair_count = appliance.store.repair_count
         self.clock_state = ClockState.UNTRUSTED
         self.steps = 0
@@ -144,9 +144,9 @@ class Scheduler:
         """Start or record everything that was due since the last call."""
         now = self._clock.now()
         self._check_clock(now)
-        if self._repair_count != self._appliance.store.repair_count:  # the database was replaced
+        if self._repair_count != self._appliance.store.repair_count:  # the database was replaced by a backup
             self.reload(self._appliance)
-        with self._log_errors("-"):  # of all jobs
+        with self._log_errors("-"):  # "-" stands for all jobs
             await self._check_jobs(self._appliance.store.slots.pauses(), now)
         await self._start_queued()
         await self._start_boot_jobs()
@@ -183,7 +183,7 @@ class Scheduler:
         if reading.step:
             self.steps += 1
             way = "forward" if reading.step > timedelta(0) else "back"
-            # Reading the clocks takes milliseconds, so the step is rounded.
+            # Rounded, because reading the clocks takes milliseconds.
             shift = timedelta(seconds=round(abs(reading.step).total_seconds(), 1))
             self._cause = self.last_step = f"the clock was put {way} by {units.format_duration(shift)}"
             log.warning("%s", self._cause)
@@ -200,7 +200,7 @@ class Scheduler:
                 self._end_pause(job, cursor, pause.since, pause.until or now, now)
             if cursor.wake is None or cursor.wake <= now:
                 await self._start_due_slots(job, cursor, now)
-                await asyncio.sleep(0)  # after a step of years, the page must stay responsive
+                await asyncio.sleep(0)  # lets the page respond, because a clock step of years takes long
         except ApplianceError:
             cursor.wake = now + _RETRY_DELAY
             raise
@@ -303,7 +303,7 @@ class Scheduler:
             store, job, now = self._appliance.store, self._appliance.job(name), self._clock.now()
             if not store.is_claimed(slot_key(name, due)):
                 if status == Unavailable.exit_status:
-                    return False  # the database was not available, which the run has logged
+                    return False  # the database was not available, and the run has logged that
                 ending = f"by signal {-status}" if status < 0 else f"with status {status}"
                 reason = f"its process ended {ending} before it began; see the journal"
                 run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
@@ -394,6 +394,6 @@ class Scheduler:
 async def sleep_until_event(event: asyncio.Event, seconds: float) -> None:
     """Sleep `seconds`, or until `event` is set."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):  # wait_for of Python 3.11 may lose a cancellation
+        async with asyncio.timeout(seconds):  # not wait_for, which may lose a cancellation in Python 3.11
             await event.wait()
     event.clear()

@@ -18,12 +18,12 @@ from pi_appliance.system import clock
 
 _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
-_MAX_CRON_DELAY = timedelta(hours=4)  # cron catches up three hours after a clock change
-_SAVE_INTERVAL = timedelta(hours=1)  # a restart checks this time again
-_HISTORY_PART = timedelta(days=30)  # read at a time
+_MAX_CRON_DELAY = timedelta(hours=4)  # lateness; cron itself catches up within three hours after a clock change
+_SAVE_INTERVAL = timedelta(hours=1)  # after a restart, at most this time is checked again
+_HISTORY_PART = timedelta(days=30)  # time that one query of the history covers
 _WAITS = "waits for other runs to end"
 _PAUSED = "paused"  # prefix of the summary of a slot that a pause left unused
-_DEPENDENCY = "after:"  # prefix of the key of successful dependencies
+_DEPENDENCY = "after:"  # prefix of the key that names the successful runs of dependencies
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class SlotLedger:
         cursor = self._cursors.get(job.name)
         if cursor is None:
             cursor = self._cursors[job.name] = self._load_cursor(job, now)
-        if cursor.until > now:  # the clock went back: slots repeat, and claims mark the used ones
+        if cursor.until > now:  # the clock was set back: slots occur again, and their claims mark the used ones
             cursor.until, cursor.wake = now, None
             known = self.appliance.store.slots.cursors().get(job.name)
             if known is not None and known.since > now:
@@ -193,7 +193,7 @@ def account_for_cron(appliance: Appliance, job: Job, key: str, now: datetime) ->
         entries = [_build_entry(appliance, job, Trigger.CRON, each) for each in missed]
         if entries:
             slots.record_unused(entries, now=now, until=slot)
-        else:  # otherwise each run would check all slots since the first, and old claims are deleted
+        else:  # otherwise each run would check all slots since the first one, whose claims may be deleted
             slots.advance_cursor(job.name, slot)
 
 
@@ -207,7 +207,7 @@ def current_slot(appliance: Appliance, job: Job, now: datetime, *, is_manual: bo
     slot = slot_times.last_slot(job.schedule, now, zone, within=job.misfire_grace)
     if slot is not None:
         return slot_times.format_slot(slot), ""
-    if is_manual:  # between two slots, it uses the next one
+    if is_manual:  # a manual run between two slots uses the next one
         return slot_times.format_slot(next(slot_times.fire_times(job.schedule, now, zone))), ""
     slot = slot_times.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _MAX_CRON_DELAY))
     if slot is None:
@@ -226,7 +226,7 @@ def require_slot(appliance: Appliance, job: Job, key: str) -> None:
             nearest = clock.boot_id()
         case Cron() | Every():
             just_before = clock.now()
-            with contextlib.suppress(ValueError):  # not a slot, or a day like February 30
+            with contextlib.suppress(ValueError):  # the text is not a slot, or a day like February 30
                 just_before = datetime.fromisoformat(key) - timedelta(microseconds=1)
             nearest = slot_times.format_slot(
                 next(slot_times.fire_times(job.schedule, just_before, appliance.config.zone_of(job)))
@@ -311,7 +311,8 @@ def load_run_index(appliance: Appliance, job: str, oldest: str, newest: str) -> 
     for run in appliance.store.slots.find_runs(job, oldest, newest):
         if run.slot_count > 1:
             ranges.append(run)
-        elif run.scheduled_for and (run.scheduled_for not in past.single or _has_started(run)):  # prefer runs that ran
+        # a run that really started is preferred
+        elif run.scheduled_for and (run.scheduled_for not in past.single or _has_started(run)):
             past.single[run.scheduled_for] = run
     past.ranges = ranges
     return past
@@ -356,7 +357,7 @@ def find_dependency_start(appliance: Appliance, job: Job, now: datetime) -> Depe
         return None
     used = store.slots.last_slot_with_prefix(job.name, _DEPENDENCY)
     if used is not None and any(run.id <= before for run, before in zip(runs, _run_numbers(used), strict=False)):
-        return None  # a dependency has not succeeded again yet
+        return None  # one of the dependencies has not succeeded again yet
     age = now - max(run.ended for run in runs if run.ended is not None)
     late = units.format_duration(timedelta(seconds=int(age.total_seconds())))
     limit = units.format_duration(job.max_lateness)

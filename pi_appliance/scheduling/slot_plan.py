@@ -19,7 +19,7 @@ from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.schedule import Schedule
 from pi_appliance.storage.model import Outcome
 
-MAX_COUNT = 200  # unused slots are counted up to this number
+MAX_COUNT = 200  # unused slots are counted up to this number only
 SKIPPED_BY_USER = "skipped by a person"
 """The summary of a slot that a person skipped."""
 _TICK = timedelta(microseconds=1)
@@ -48,10 +48,10 @@ class MissedSlots:
 class SlotPlan:
     """The slots of one job to start and to record."""
 
-    starts: list[SlotStart]  # the oldest first
+    starts: list[SlotStart]  # oldest first
     missed: list[MissedSlots]
     until: datetime  # slots up to this time are accounted for afterwards
-    wake: datetime | None  # when a slot that waits for its jitter starts
+    wake: datetime | None  # when the next slot that waits for its jitter starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class SlotHistory:
     used: Container[str]  # keys of slots claimed by a run
     reserved: Container[datetime]  # slots that are about to start, or wait for an active run
     is_selected: Callable[[str], bool]  # whether the chance selects the slot with this key
-    jitter_share: Callable[[str], float]  # its part of the jitter, 0 to 1
+    jitter_share: Callable[[str], float]  # share of the jitter for the slot with this key, 0 to 1
     cause: str = ""  # why slots were missed, if that is known
     skipped: str | None = None  # the key of the slot that a person skips
 

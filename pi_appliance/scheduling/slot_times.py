@@ -17,11 +17,12 @@ from pi_appliance.scheduling.schedule import Cron, Every, Schedule, is_fixed, lo
 
 _DAY = 86_400  # seconds
 _SECOND = timedelta(seconds=1)
-# Limits in the main loop of cron for a change of the clock. Cron adds the minute that has passed.
+# Limits of Debian's cron for a clock change: it catches up smaller ones. Its main loop adds the
+# minute that has passed.
 _MAX_WILDCARD_CATCH_UP = timedelta(minutes=4)
 _MAX_FIXED_CATCH_UP = timedelta(minutes=179)
 _MAX_SKIPPED_REPEAT = timedelta(minutes=180)
-_YEARS = range(1970, 9900)  # date arithmetic fails near the end of the calendar
+_YEARS = range(1970, 9900)  # date arithmetic fails at the end of the calendar
 _END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # year 10000 is out of range
 
 
@@ -84,7 +85,7 @@ def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[
     if isinstance(schedule, Cron):
         yield from _drop_repeats(merge(*(_times_forward(each, first, zone) for each in schedule.expressions)))
     elif isinstance(schedule, Every):
-        step = int(schedule.interval.total_seconds())  # integer seconds do not drift
+        step = int(schedule.interval.total_seconds())  # integers, so that the times do not drift
         for seconds in range(-(-int(first.timestamp()) // step) * step, _END_OF_TIME, step):
             yield datetime.fromtimestamp(seconds, UTC)
 

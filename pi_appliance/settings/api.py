@@ -178,4 +178,4 @@ def parse_value(data: object, path: YamlPath, text: str) -> object:
     try:
         return parse_yaml(text, "value").data
     except ConfigError:
-        return text  # the check of the whole file says what is expected
+        return text  # the check of the whole file will say what is expected

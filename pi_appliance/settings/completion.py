@@ -45,7 +45,7 @@ class _Frame:
     path: YamlPath
     bracket: str = ""
     count: int = 0  # items so far
-    key: str | None = None  # the key before the value that is read, in braces
+    key: str | None = None  # the key whose value is read, within braces
 
 
 @dataclass(slots=True)
@@ -54,8 +54,8 @@ class _Outline:
 
     frames: list[_Frame] = field(default_factory=lambda: [_Frame(-1, ())])
     values: dict[YamlPath, str] = field(default_factory=dict)
-    text_indent: int | None = None  # of the key of a text of several lines
-    word: str = ""  # what stands after the last key, colon, comma, dash or bracket
+    text_indent: int | None = None  # indentation of the key of a text with several lines
+    word: str = ""  # the text after the last key, colon, comma, dash or bracket
     at_value: bool = False
     in_comment: bool = False
 
@@ -74,7 +74,7 @@ class _Outline:
         content = line.lstrip(" ")
         indent = len(line) - len(content)
         if self.text_indent is not None and (not content or indent > self.text_indent):
-            self.in_comment = bool(content)  # nothing is completed in a text
+            self.in_comment = bool(content)  # within a text with several lines, nothing is completed
             return
         if not is_last and (not content.strip() or content.startswith("#")):
             return

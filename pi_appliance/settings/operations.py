@@ -7,7 +7,7 @@ from pi_appliance.operations import Operation, Values, boolean, document, intege
 
 _API = "pi_appliance.settings.api"
 _MAX_TEXT = 400_000  # characters
-_MAX_BODY = 2_000_000  # bytes: JSON may need more than one for a character
+_MAX_BODY = 2_000_000  # bytes: in JSON, a character may take several
 _FILE = document("text", "the whole text of the file, as YAML", _MAX_TEXT, required=True)
 _EXAMPLE = {"text": "state-dir: state\n"}
 _VERSION = matching("version", "the version of the text that the change is based on", "[0-9a-f]{16}", "16 hex digits")

@@ -23,7 +23,7 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form
 
 _MAX_FIELDS = 100
-_MAX_FORM = 2_000_000  # bytes: a form needs up to three for a character
+_MAX_FORM = 2_000_000  # bytes: in a form, a character may take several
 _QUIET: YamlPath = ("volume", "quiet")
 _QUIET_KEYS = ("from", "to", "maximum")
 
@@ -199,7 +199,7 @@ class SettingsPages:
         file = self._services.config_file
         try:
             text, version = await asyncio.to_thread(file.read)
-        except ConfigError as error:  # not even text
+        except ConfigError as error:  # the file is not even text
             return await self._form_page({}, "", problems=_problems(error), is_broken=True)
         shown = hidden_programs.shown_text(text)
         problems = await asyncio.to_thread(api.find_text_problems, file.path, shown)
@@ -234,7 +234,7 @@ class SettingsPages:
         return self._pages.page(
             "settings/file.html",
             status,
-            is_broken=bool(problems) and status == 200,  # not what was typed: the file itself
+            is_broken=bool(problems) and status == 200,  # the file itself is wrong, not the text that was typed
             history=await asyncio.to_thread(self._services.config_file.earlier_texts),
             lines=["", *text.split("\n")],
             text=text,

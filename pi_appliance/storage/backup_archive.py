@@ -34,8 +34,8 @@ from pi_appliance.storage.database import (
 from pi_appliance.storage.history import DATABASE, claims_of_locks
 from pi_appliance.system import clock, files
 
-# A restored list of devices would sign in those that were signed out since. Whoever has the keys of
-# a cluster may run programs on its machines.
+# An old list of devices would sign in devices that were signed out since. The keys of a cluster
+# allow to run programs on its machines.
 _LEFT_OUT = {FOLDER, "cluster", "locks", "logs", "reports", "devices.json", files.WAKEUP_FILE}
 """Files and folders of the state directory that are not part of an archive."""
 ABOUT = "about.json"
@@ -44,13 +44,14 @@ CONFIGURATION, REPORTS, PLAYLISTS = "configuration", "reports", "playlists"
 """Folders of an archive that are not part of the state."""
 PRIVATE = "private.enc"
 """The file of an archive with the secrets, encrypted."""
-_ARCHIVE_FREE_FACTOR = 2  # an archive is made only with so many times the size of the database free
+_ARCHIVE_FREE_FACTOR = 2  # an archive is made only if this many times the size of the database is free
 _CHUNK = 256 * 1024  # bytes
 _MAX_ABOUT = 10_000  # bytes
 _MAGIC = b"pi-appliance private 1\n"
 _SALT_SIZE = 16  # bytes
-# 32 MB of memory, and about two seconds on a Raspberry Pi Zero 2 W. From the OWASP Password Storage
-# Cheat Sheet, https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
+# Parameters of scrypt: 32 MB of memory, and about two seconds on a Raspberry Pi Zero 2 W. From the
+# OWASP Password Storage Cheat Sheet,
+# https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
 _COST, _BLOCK_SIZE, _PARALLELISM = 2**15, 8, 3
 _NO_LIBRARY = "secrets can be encrypted only with cryptography; install it with: pip install 'pi-appliance[backup]'"
 _copy_lock = threading.Lock()
@@ -82,7 +83,7 @@ def archive_chunks(
             raise Unavailable(f"{state_dir} has no space for a copy of {DATABASE}: make room there")
         copy_database(database, copy)
         opened = copy.open("rb")
-        copy.unlink()  # so that nothing is left, even if this process is killed
+        copy.unlink()  # deleted while it is open, so that nothing is left even if this process is killed
     about = {"version": __version__, "created_at": format_instant(clock.now()), "main": main}
     sources: list[tuple[str, BinaryIO | bytes | Path]] = [
         (ABOUT, json.dumps(about).encode()),
@@ -113,7 +114,7 @@ def _compress(sources: Sequence[tuple[str, BinaryIO | bytes | Path]]) -> Iterato
         try:
             file = io.BytesIO(source) if isinstance(source, bytes) else source
             file = file.open("rb") if isinstance(file, Path) else file
-        except FileNotFoundError:  # deleted meanwhile
+        except FileNotFoundError:  # the file was deleted meanwhile
             continue
         with file:
             info = tarfile.TarInfo(name)
@@ -122,7 +123,7 @@ def _compress(sources: Sequence[tuple[str, BinaryIO | bytes | Path]]) -> Iterato
             file.seek(0)
             yield zipper.compress(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
             missing = info.size
-            while missing:  # a file that got shorter meanwhile is filled up
+            while missing:  # a file that became shorter meanwhile is filled up with zeros
                 chunk = file.read(min(_CHUNK, missing)) or bytes(min(_CHUNK, missing))
                 missing -= len(chunk)
                 yield zipper.compress(chunk)
@@ -136,7 +137,7 @@ def _is_plain_file(path: Path) -> bool:
 
 def _is_left_out(item: Path) -> bool:
     special = not (item.is_file() or item.is_dir())
-    is_backup = item.name.endswith(".tar.gz")  # such as that before an update
+    is_backup = item.name.endswith(".tar.gz")  # such as the backup before an update
     return special or is_backup or item.name in _LEFT_OUT or item.name.startswith((DATABASE, "history.lock", "."))
 
 
@@ -234,7 +235,7 @@ def restore_archive(path: Path, state_dir: Path, names: Collection[str] | None =
             raise Refused(f"{path} cannot be restored: {error.reason}") from None
         for name in ("history.lock", f"{DATABASE}-wal", f"{DATABASE}-shm", ABOUT, PRIVATE):
             (folder / name).unlink(missing_ok=True)
-        for name in (CONFIGURATION, REPORTS, PLAYLISTS):  # not a part of the state
+        for name in (CONFIGURATION, REPORTS, PLAYLISTS):  # these are not part of the state
             shutil.rmtree(folder / name, ignore_errors=True)
         backups = files.make_directory(state_dir / FOLDER, mode=0o750)
         (folder / DATABASE).rename(backups / f"history-{clock.now():%Y%m%dT%H%M%SZ}.db")

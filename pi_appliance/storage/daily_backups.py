@@ -26,16 +26,16 @@ FOLDER = "backup"
 """The folder of the state with the copies of the database."""
 KEPT_ON_CARD = 7
 BACKUP_INTERVAL = timedelta(hours=20)  # less than a day, so that a job that runs once a day makes a backup each day
-_FREE_FACTOR = 4  # a backup is made only with so many times its size free
+_FREE_FACTOR = 4  # a backup is made only if this many times its size is free
 SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
 """Files and folders of the state that a backup without secrets holds besides the database."""
 WHOLE = "-whole"
 """In the name of a backup of the whole appliance, with its secrets encrypted."""
 _WHOLE_TIMEOUT = 1800.0  # seconds
-_MAX_TEXT = 1_000_000  # bytes of a file of the configuration
+_MAX_TEXT = 1_000_000  # bytes that a file of the configuration may have
 _FOR_DRIVES = tuple(map(Path, ("/media", "/mnt", "/run/media", "/run/pi-appliance-usb")))
 """Folders whose subfolders are drives. Without its drive, such a subfolder is empty."""
-_MAX_LAG = 2 * 86400.0  # seconds behind the backup on the card
+_MAX_LAG = 2 * 86400.0  # seconds by which the folder may be behind the card
 
 
 def list_backups(state_dir: Path) -> list[Path]:
@@ -85,7 +85,7 @@ def copy_database(database: Database, target: Path) -> None:
 
 def backup_chunks(config: Config) -> Iterator[bytes]:
     """Return a backup in chunks, without secrets. Raises Unavailable without space for a copy."""
-    # A run makes the copy on the card only, and starts faster without these.
+    # Imported only here: a run only makes the copy on the card, and starts faster without these.
     from pi_appliance.config import hidden_programs  # noqa: PLC0415
     from pi_appliance.storage.backup_archive import CONFIGURATION, archive_chunks  # noqa: PLC0415
 
@@ -127,7 +127,8 @@ def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKU
         raise Unavailable(problem)
     kind = WHOLE if config.backup.whole else ""
     target = config.backup.folder / f"{network.host_name()}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{kind}.tar.gz"
-    draft = target.with_name(f".{target.name}.new")  # a drive with FAT has neither links nor rights
+    # a draft beside the target, because a drive with FAT has neither links nor rights
+    draft = target.with_name(f".{target.name}.new")
     try:
         with open(draft, "wb", opener=_open_closed) as file:
             if config.backup.whole:
@@ -141,7 +142,7 @@ def back_up_to_folder(config: Config, now: datetime, interval: timedelta = BACKU
     except OSError as error:
         raise files.write_error(target, error) from None
     finally:
-        with contextlib.suppress(OSError):  # the drive was pulled
+        with contextlib.suppress(OSError):  # the drive may have been pulled
             draft.unlink()
     for old in list_folder(config)[config.backup.keep :]:
         with contextlib.suppress(OSError):
@@ -193,7 +194,7 @@ def find_obstacle(config: Config) -> str:
         return _find_obstacle(config.backup.folder, config.state_dir / DATABASE)
     except ApplianceError as error:
         return str(error)
-    except OSError as error:  # such as a drive that fails
+    except OSError as error:  # such as a failing drive
         return f"the folder for backups, {config.backup.folder}, cannot be used: {error.strerror}; check its drive"
 
 
@@ -220,7 +221,7 @@ def find_problem(config: Config) -> str:
     if obstacle := find_obstacle(config):
         return obstacle
     newest, nightly = next(iter(list_folder(config)), None), next(iter(list_backups(config.state_dir)), None)
-    with contextlib.suppress(OSError):  # deleted meanwhile
+    with contextlib.suppress(OSError):  # the backup may have been deleted meanwhile
         if newest and nightly and (late := nightly.stat().st_mtime - newest.stat().st_mtime) > _MAX_LAG:
             return f"the newest backup in {newest.parent} is {late // 86400:.0f} days older than the one on the card"
     return ""

@@ -29,8 +29,8 @@ from pi_appliance.storage.history import block_unknown_slots, claims_of_locks, i
 from pi_appliance.system import clock, files
 
 log = logging.getLogger("pi_appliance.history")
-_MAX_RUN_ID = 2**40  # a damaged page may hold any number
-_SKIPPED_IDS = 100_000  # run ids left out after a restore: more than a day of one run a second
+_MAX_RUN_ID = 2**40  # larger ids are damage: a damaged page may hold any number
+_SKIPPED_IDS = 100_000  # run ids that are left out after a restore: more than one per second for a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _set_aside(path: Path, now: datetime) -> Path:
         if source.exists() and (not suffix or source.stat().st_size):
             try:
                 target.hardlink_to(source)
-            except OSError:  # a file system without hard links
+            except OSError:  # the file system has no hard links
                 shutil.copyfile(source, target)
     return damaged
 
@@ -117,7 +117,7 @@ def _block_slots(database: Database, damaged: Path, *, until: datetime, boot: st
         until = max([until, *_latest_instants(db)])
         insert_claims(db, known, at=until)
         block_unknown_slots(db, at=until, boot=boot, newest=last_id + _SKIPPED_IDS)
-        # A waiting post may have been sent since, so the account is checked first.
+        # A waiting post may have been sent since the backup, so the account is searched first.
         db.execute("UPDATE posts SET state = 'sending' WHERE state = 'waiting'")
         db.execute("DELETE FROM job_checkpoints")
         db.execute("DELETE FROM run_signals")
@@ -147,7 +147,7 @@ def _replace_post(db: Transaction, post: dict[str, object], old: sqlite3.Connect
     db.execute(f"DELETE FROM post_images WHERE post IN (SELECT id FROM posts WHERE {where})", key)  # noqa: S608 - ours
     db.execute(f"DELETE FROM posts WHERE {where}", key)  # noqa: S608
     if db.execute("SELECT 1 FROM posts WHERE id = ?", (number,)).fetchone():
-        post["id"] = None  # another post of another installation
+        post["id"] = None  # the number belongs to another post now
     new = _insert(db, "INSERT", "posts", post)
     for row in old.execute("SELECT * FROM post_images WHERE post = ?", (number,)):
         _insert(db, "INSERT", "post_images", {**dict(row), "post": new})

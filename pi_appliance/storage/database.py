@@ -184,7 +184,7 @@ Transaction = sqlite3.Connection
 P = ParamSpec("P")
 R = TypeVar("R")
 _BUSY_TIMEOUT = 10.0  # seconds that a writer waits for another
-_POLL_INTERVAL = 0.02  # seconds between attempts, because SQLite does not wait
+_POLL_INTERVAL = 0.02  # seconds between two attempts to get the lock, because SQLite does not wait for it
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _DAMAGE_MESSAGES = ("no such table", "no such column", "Could not decode")  # errors that an intact file never causes
 _MIN_FREE = 64 * 1024  # bytes; below this, the disk counts as full
@@ -258,8 +258,8 @@ class Database:
         self.path, self._name, self._replace_file = path, str(path), replace_file
         self.repair_count = 0
         """How often the open file was replaced."""
-        self._inode = -1  # of the open file
-        self._opened_inode = -1  # of the file that was last tried
+        self._inode = -1  # inode of the open file
+        self._opened_inode = -1  # inode of the file that was last tried
         self._lock_fd = -1
         if read_only:
             self._open_read_only()
@@ -327,7 +327,7 @@ class Database:
                     self._follow()
             try:
                 return self._db.execute(query, values).fetchall()
-            except (OverflowError, UnicodeEncodeError):  # a value that SQLite cannot store
+            except (OverflowError, UnicodeEncodeError):  # the value cannot be stored by SQLite
                 return []
 
     @contextlib.contextmanager
@@ -366,7 +366,7 @@ class Database:
     @retry_after_repair
     def _open(self) -> None:
         with self._errors(), self._hold_lock(fcntl.LOCK_SH):
-            if self._inode < 0:  # the repair may have opened it
+            if self._inode < 0:  # the repair may have opened the file
                 self._connect()
 
     def _follow(self) -> None:
@@ -381,7 +381,7 @@ class Database:
         The caller holds the lock, so that no process replaces the file.
         """
         self._inode = -1
-        # Autocommit, so that every transaction begins where the code says so.
+        # In autocommit mode, a transaction begins only where this code begins it.
         self._db = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
         self._opened_inode = self._current_inode()
@@ -428,7 +428,7 @@ class Database:
         if self._schema_version():
             return
         self._db.execute("BEGIN IMMEDIATE")
-        if not self._schema_version():  # another process may have created them meanwhile
+        if not self._schema_version():  # another process may have created the tables meanwhile
             for statement in filter(str.strip, SCHEMA.split(";")):
                 self._db.execute(statement)
             self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -451,7 +451,7 @@ class Database:
             if code in _DAMAGE_CODES or str(error).startswith(_DAMAGE_MESSAGES):
                 raise DatabaseCorrupt(f"{self.path} is damaged: {error}") from None
             raise Unavailable(f"{self.path} cannot be used: {error}; {_disk_advice(self.path.parent)}") from None
-        except UnicodeDecodeError:  # in a table or an SQLite message
+        except UnicodeDecodeError:  # a text in a table or in a message of SQLite is not valid
             raise DatabaseCorrupt(f"{self.path} is damaged: a text in it is none") from None
         except OSError as error:
             reason = error.strerror or str(error)

@@ -95,7 +95,7 @@ def parse_total(row: Any) -> Total:
         raise DatabaseCorrupt(f"the history is damaged: a total is invalid: {error}") from None
 
 
-_SEAL = "lost "  # prefix of claims that block all earlier slots, after claims were lost
+_SEAL = "lost "  # prefix of claims that block all earlier slots, because claims were lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +291,8 @@ def is_blocked(db: Transaction, due: str) -> bool:
 
 
 _MAX_AGE = timedelta(days=36_500)  # keeps the date calculation in range
-_CHECKED_RUNS = 100  # recent runs of a job that are checked for the same slot besides the claim
-UNKNOWN_RUN = 0  # the run of a slot whose claim may have been lost
+_CHECKED_RUNS = 100  # recent runs of a job that are also checked for a slot, besides its claim
+UNKNOWN_RUN = 0  # stands for the run of a slot whose claim may have been lost
 _PRUNE_BATCH = 50  # rows deleted at the end of one run
 _CLAIMS_KEPT = 5000  # of the newest runs, at any age: the clock may be years ahead for a day
 
@@ -399,13 +399,13 @@ class Store(Database):
 
     def find_run(self, run: int) -> Run | None:
         """Return the run with the id `run`."""
-        if not 0 < run < 2**63:  # more than SQLite counts to
+        if not 0 < run < 2**63:  # SQLite cannot count further
             return None
         return next(iter(self._runs("WHERE id = ?", (run,))), None)
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
         """Return at most `limit` runs of `job` or all jobs, newest first, older than `before`."""
-        # Two queries: with "job IS NULL OR …" SQLite would read all rows without the index.
+        # Two queries, because SQLite would not use the index for "job IS NULL OR …".
         of_job = "job = :job AND " if job is not None else ""
         return self._runs(
             f"WHERE {of_job}id < coalesce(:before, 9223372036854775807) ORDER BY id DESC LIMIT :limit",

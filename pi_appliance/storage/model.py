@@ -41,7 +41,7 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"  # by chance, by overlap, or because its slot was already used
     FAILED = "failed"  # an error, or a rejection
     TIMED_OUT = "timed-out"  # its deadline passed
-    MISFIRED = "misfired"  # its slot could not start within the grace
+    MISFIRED = "misfired"  # its slot could not start within the misfire grace
     UNCERTAIN = "uncertain"  # something was sent and never answered: perhaps done
     STOPPED = "stopped"  # a person or a shutdown ended it
     ABANDONED = "abandoned"  # its process vanished: a power cut or kill -9
@@ -69,8 +69,8 @@ class Run:
     job: str
     kind: str
     trigger: Trigger
-    scheduled_for: str | None  # the slot it belongs to; None for a run by hand
-    first_slot: str | None = None  # the first of several unused slots in one row
+    scheduled_for: str | None  # slot or run request of the run; None for a manual run
+    first_slot: str | None = None  # first slot, if the row stands for several unused slots
     slot_count: int = 1
     started: datetime
     ended: datetime | None = None
@@ -78,8 +78,8 @@ class Run:
     summary: str = ""
     details: Details = field(default_factory=dict)
     attempts: int = 0
-    progress: float | None = None  # 0 to 1 while it is active, if known
-    status_text: str = ""  # current activity
+    progress: float | None = None  # 0 to 1 while the run is active, if known
+    status_text: str = ""  # what an active run is doing
 
     @property
     def duration(self) -> timedelta | None:
@@ -104,7 +104,7 @@ class Report:
     summary: str
     text: str
     picture: Picture | None = None
-    animation: Picture | None = None  # the solution in motion
+    animation: Picture | None = None  # animated solution of a puzzle
 
 
 PREEMPT = "make room"

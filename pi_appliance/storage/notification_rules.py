@@ -13,9 +13,9 @@ from pi_appliance.config.options import Event, Message, NotifyTargets, OutboxMes
 from pi_appliance.storage.database import Database, Transaction, format_instant
 from pi_appliance.storage.model import FAILED_OUTCOMES, Outcome
 
-SENT_WINDOW = timedelta(minutes=10)  # time that a sent row is kept
+SENT_WINDOW = timedelta(minutes=10)  # time for which a sent row is kept
 MAX_WAIT = timedelta(hours=6)  # maximum delay of the next attempt
-# A row with a longer delay is due too: it was queued while the clock was ahead.
+# A row with a longer delay is due, too, because the clock was ahead when it was queued.
 _DUE = (
     "SELECT * FROM outbox WHERE sent_at IS NULL AND (next_attempt_at <= :now OR next_attempt_at > :never) ORDER BY id"
 )

@@ -49,7 +49,7 @@ class RunLog:
         try:
             if self._file is None:
                 make_directory(self.path.parent)
-                # Unbuffered, so that it can be read during the run.
+                # Unbuffered, so that the log can be read during the run.
                 self._file = self.path.open("wb", buffering=0)
             self._file.write(chunk[: max(0, self.cap - self._size)])
         except OSError as error:

@@ -18,7 +18,7 @@ from pi_appliance.storage.database import (
     parse_instant,
 )
 
-_PREFIX = "request:"  # a request in the place of a slot
+_PREFIX = "request:"  # marks a request where a run has its slot
 _TABLES = ("run_requests", "job_checkpoints", "run_signals", "skipped_slots")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 
-_MAX_DOUBLINGS = 30  # every cap is reached by then
+_MAX_DOUBLINGS = 30  # after this many doublings, every limit is reached
 
 
 @dataclass(slots=True)
@@ -35,6 +35,6 @@ class Backoff:
 def retry_delay(attempt: int, *, first: timedelta, at_most: timedelta, random: Random) -> timedelta:
     """Return the delay after failed attempt number `attempt`, counted from 1."""
     doublings = min(attempt - 1, _MAX_DOUBLINGS)
-    # In seconds, because a timedelta that is doubled so often overflows.
+    # In seconds, because a timedelta overflows if it is doubled so often.
     longest = min(first.total_seconds() * 2.0**doublings, at_most.total_seconds())
     return timedelta(seconds=longest * random.uniform(0.75, 1.0))

@@ -19,7 +19,8 @@ from typing import Protocol
 
 from pi_appliance.errors import DeadlineExceeded
 
-_MIN_STEP = timedelta(milliseconds=500)  # a clock that is slewed gains 30 ms in a minute at most (500 ppm)
+# smaller steps are not reported: a slewed clock gains at most 30 ms per minute (500 ppm)
+_MIN_STEP = timedelta(milliseconds=500)
 
 
 class Clock(Protocol):
@@ -53,9 +54,9 @@ class Timestamp:
 class ClockState(StrEnum):
     """Whether the wall clock can be trusted."""
 
-    UNTRUSTED = "untrusted"  # not synchronized yet, and it still may be
+    UNTRUSTED = "untrusted"  # the clock is not synchronized yet, but still may be
     TRUSTED = "trusted"
-    STEPPED = "stepped"  # it jumped since the last reading
+    STEPPED = "stepped"  # the clock jumped since the last reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ class ClockWatch:
         return 0.0 if self.is_trusted else max(0.0, self.max_wait.total_seconds() - monotonic)
 
 
-_SYNCHRONIZED = Path("/run/systemd/timesync/synchronized")  # systemd-timesyncd creates it, once a boot
-_STA_UNSYNC = 0x40  # linux/timex.h
+_SYNCHRONIZED = Path("/run/systemd/timesync/synchronized")  # systemd-timesyncd creates it once after each boot
+_STA_UNSYNC = 0x40  # from linux/timex.h
 _TIME_ERROR = 5
 
 
@@ -195,8 +196,8 @@ class ClockStepWatcher:
         except OSError as error:
             if error.errno != errno.ECANCELED:
                 raise
-        # Also when it expired instead of being cancelled: a step beyond its date may look like
-        # that.
+        # Also if the timer has expired instead of being cancelled: a step beyond its date may look
+        # like that.
         _arm(self._timer, self._seconds_ahead)
         self._on_step()
 

@@ -39,7 +39,7 @@ def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     try:
         try:
             with os.fdopen(_open_draft(draft, mode), "wb") as file:
-                os.fchmod(file.fileno(), mode)  # independent of the umask
+                os.fchmod(file.fileno(), mode)  # sets the mode regardless of the umask
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -193,7 +193,7 @@ def display_path(path: Path) -> str:
     try:
         here = Path.cwd()
         return str(path.relative_to(here)) if here != Path("/") else str(path)
-    except (ValueError, OSError):  # not below it, or the working directory was removed
+    except (ValueError, OSError):  # the path is not below it, or the working directory was removed
         return str(path)
 
 
@@ -227,9 +227,9 @@ def as_user(user: int) -> Iterator[None]:
         os.setgroups(groups)
 
 
-# Lock files, one for each job, that also carry the status of the run. The kernel releases a lock
-# when the process ends. The worker inherits the open file, so the lock is held until both the
-# runner and the worker have ended. The content means nothing once the lock is free.
+# Lock files, one for each job, which also contain the status of the run. The kernel releases a lock
+# when the process ends. The worker inherits the open file, so the lock is held until the runner and
+# the worker have both ended. The content means nothing once the lock is free.
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +336,7 @@ def read_lock_status(path: Path) -> tuple[int, float | None, str] | None:
             status = json.loads(file.read(_BLOCK))
         return int(status["run"]), status["done"], str(status["note"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # never held, or being written at this moment
+        return None  # no run has held the lock yet, or it is being written at this moment
 
 
 def read_lock_claim(path: Path) -> tuple[int, str | None] | None:
@@ -354,7 +354,7 @@ def is_locked(path: Path) -> bool:
     try:
         number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return False  # never held
+        return False  # no run has held the lock yet
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -439,7 +439,7 @@ def _describe_holder(path: Path) -> str:
         names = [f"process {status['pid']}", status["note"]]
         return f" ({', '.join(filter(None, names))})"
     except (OSError, ValueError, KeyError, TypeError):
-        return ""  # it is starting at this moment
+        return ""  # the other daemon is starting at this moment
 
 
 def wake_daemon(path: Path) -> bool:
@@ -453,8 +453,8 @@ def wake_daemon(path: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         return False
     try:
-        # The lock is checked after the process was opened, so a recycled process id cannot be
-        # mistaken for it.
+        # The lock is checked after the process was opened, so another process with the same id is
+        # not mistaken for the daemon.
         if not is_locked(path):
             return False
         signal.pidfd_send_signal(process, WAKEUP_SIGNAL)

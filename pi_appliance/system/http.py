@@ -50,7 +50,7 @@ class HttpResponse:
     location: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
     body: bytes = b""
-    is_truncated: bool = False  # the body is longer than was allowed; `body` is its beginning
+    is_truncated: bool = False  # whether the body is only the beginning, because it is longer than allowed
 
     @property
     def text(self) -> str:
@@ -112,7 +112,7 @@ async def request(  # noqa: PLR0913 - the limits are keywords
         nonlocal is_sent
         is_sent = is_sent or event.endswith("send_request_headers.started")
 
-    # A body that is compressed could grow beyond `max_bytes` while it is unpacked.
+    # A compressed body could exceed `max_bytes` when it is unpacked.
     all_headers = {
         "User-Agent": "pi-appliance",
         "Accept-Encoding": "identity",
@@ -132,14 +132,14 @@ async def request(  # noqa: PLR0913 - the limits are keywords
     except TimeoutError:
         raise NoResponse("it did not answer in time", is_sent=is_sent, is_timeout=True) from None
     except httpx.RemoteProtocolError as error:
-        if "b'ICY 200" in str(error):  # the status line with which old radio servers begin a stream
+        if "b'ICY 200" in str(error):  # old radio servers begin a stream with this status line
             return HttpResponse(url=url, status=200, mime="audio/mpeg")
         is_http = "disconnected" in str(error) or "closed" in str(error)
         reason = "it closed the connection" if is_http else "it does not speak HTTP there"
         raise NoResponse(reason, is_sent=True, is_http=is_http) from None
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
         raise NoResponse(describe_network_error(_full_text(error)), is_sent=False) from None
-    except httpx.TransportError as error:  # reading and writing
+    except httpx.TransportError as error:  # while reading or writing
         raise NoResponse(describe_network_error(_full_text(error)), is_sent=is_sent) from None
     except (httpx.InvalidURL, ValueError):
         raise NoResponse("this is not a web address", is_sent=is_sent) from None
@@ -157,7 +157,7 @@ def request_now(method: str, url: str, **options: Any) -> HttpResponse:
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
-    with ThreadPoolExecutor(1) as executor:  # a thread has one event loop at most
+    with ThreadPoolExecutor(1) as executor:  # in a thread, because a thread can run only one event loop
         return executor.submit(run).result()
 
 
@@ -165,8 +165,8 @@ def _client_options(url: str, *, use_proxy: bool) -> dict[str, Any]:
     import ssl  # noqa: PLC0415 - see the top of the file
     from urllib.request import getproxies  # noqa: PLC0415
 
-    # The certificates of the system, as an owner may have added one of their own. They take 20 ms
-    # to read, so they are read only for TLS; a proxy may be reached by TLS too.
+    # The certificates of the system, because an owner may have added one. Reading them takes 20 ms,
+    # so they are only read for TLS; a proxy may use TLS, too.
     is_tls = url.lower().startswith("https:") or (use_proxy and bool(getproxies()))
     context = ssl.create_default_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return {"verify": context, "timeout": None, "trust_env": use_proxy}

@@ -26,7 +26,7 @@ MAIN = "main"
 _SCOPE = "pi-appliance-{}.scope"
 PERIOD = 100_000  # microseconds; the CPU quota is counted per period
 _WAIT = 2.0  # seconds for systemd to move this process, and for the processes of a leaf to end
-_MAX_TRIES = 20  # a process may start another one while it is moved
+_MAX_TRIES = 20  # times that processes are moved: one may start another one meanwhile
 _DBUS = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
 
 
@@ -164,9 +164,9 @@ def _delegate_controllers(ours: Path) -> None:
             if name not in there or name in (ours / "cgroup.subtree_control").read_text("ascii").split():
                 break
             for pid in (ours / "cgroup.procs").read_text("ascii").split():
-                with contextlib.suppress(OSError):  # ended meanwhile
+                with contextlib.suppress(OSError):  # the process has ended meanwhile
                     (ours / MAIN / "cgroup.procs").write_text(pid, "ascii")
-            with contextlib.suppress(OSError):  # one more was started meanwhile
+            with contextlib.suppress(OSError):  # another process was started meanwhile
                 (ours / "cgroup.subtree_control").write_text(f"+{name}", "ascii")
 
 
@@ -185,7 +185,7 @@ def _wait_until(condition: Callable[[], bool]) -> bool:
     while not condition():
         if time.monotonic() > end:
             return False
-        time.sleep(0.01)  # there is no event for it
+        time.sleep(0.01)  # the kernel reports no event for this
     return True
 
 
@@ -270,7 +270,7 @@ def _plan_limits(limits: Limits, leaf: Leaf | None) -> LimitedRun:
     if limits.memory is not None:
         if leaf is not None and leaf.set_limit("memory.max", str(limits.memory)):
             leaf.set_limit("memory.swap.max", "0")  # no swapping to the SD card
-            leaf.set_limit("memory.oom.group", "1")  # kill the run as a whole
+            leaf.set_limit("memory.oom.group", "1")  # the kernel kills all processes of the run together
             details["memory_limit"] = "cgroup"
         else:
             plan["data"] = limits.memory
@@ -285,7 +285,7 @@ def _plan_limits(limits: Limits, leaf: Leaf | None) -> LimitedRun:
     if nice:
         plan["nice"] = nice
         if leaf is not None:
-            leaf.set_limit("cpu.weight.nice", str(nice))  # nice itself applies within one cgroup only
+            leaf.set_limit("cpu.weight.nice", str(nice))  # `nice` itself only applies within one cgroup
     return LimitedRun(json.dumps(plan), details, warning, leaf.out_of_memory if leaf is not None else lambda: False)
 
 
@@ -297,6 +297,6 @@ def _limit_data(size: int) -> None:
 
 def _lower_priority(nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, max(nice, os.getpriority(os.PRIO_PROCESS, 0)))
-    # If the kernel divides the CPU among sessions (autogroup), nice applies within one.
+    # If the kernel groups processes by session (autogroup), `nice` only applies within a session.
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(nice), "ascii")

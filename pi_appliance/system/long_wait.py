@@ -19,7 +19,7 @@ from pi_appliance.system import process_tree
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _CHUNK = 65_536
 _MAX_SLEEP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits
-_MAX_TRIES, _RETRY_DELAY = 60, 1.0  # seconds; without memory the runner cannot be executed at once
+_MAX_TRIES, _RETRY_DELAY = 60, 1.0  # seconds; if memory is short, the runner cannot be executed at once
 
 
 def main(argv: list[str]) -> None:
@@ -38,10 +38,10 @@ def main(argv: list[str]) -> None:
     error = _wait((reader, ended, int(lines)), int(output), log, int(max_size), float(until))
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     if received:
-        os.kill(int(child), signal.SIGTERM)  # the runner takes seconds to begin on a slow Pi
-        os.kill(os.getpid(), received[0])  # it is blocked, so the runner receives it
+        os.kill(int(child), signal.SIGTERM)  # already now, because the runner takes seconds to start on a slow Pi
+        os.kill(os.getpid(), received[0])  # the signal is blocked, so the runner will receive it
     if select.select([ended], [], [], 0)[0]:
-        for each in process_tree.descendants(os.getpid()):  # only a killed supervisor leaves any
+        for each in process_tree.descendants(os.getpid()):  # descendants are only left if the supervisor was killed
             process_tree.send_signal(each, signal.SIGKILL)
     for _ in range(_MAX_TRIES):
         with contextlib.suppress(OSError):
@@ -83,6 +83,6 @@ def _copy(output: int, log: str, max_size: int) -> bool:
         left = chunk
         while left:
             left = left[os.write(number, left) :]
-        return bool(chunk)  # the supervisor has the pipe open, so it ends with the run only
+        return bool(chunk)  # empty only after the run: the supervisor keeps the pipe open
     finally:
         os.close(number)

@@ -24,12 +24,12 @@ from pathlib import Path
 from pi_appliance import __version__
 
 HOT = 80.0  # degrees Celsius at which a Raspberry Pi slows down; at 85 it slows down more
-LOW_SPACE = 300_000_000  # free bytes; below, package updates and logs may fail
+LOW_SPACE = 300_000_000  # free bytes below which package updates and logs may fail
 _THROTTLED = "devices/platform/soc/soc:firmware/get_throttled"
 _NOW, _SINCE_START = 0xF, 16
-_PLAUSIBLE = range(-60_000, 150_000)  # thousandths of a degree; disabled zones return nonsense
-_UP, _REJECT = 0x1, 0x200  # linux/route.h
-_READ_ERRORS = (OSError, ValueError, IndexError)  # no such file, or unexpected content
+_PLAUSIBLE = range(-60_000, 150_000)  # thousandths of a degree; a disabled zone returns nonsense
+_UP, _REJECT = 0x1, 0x200  # flags from linux/route.h
+_READ_ERRORS = (OSError, ValueError, IndexError)  # the file does not exist, or has unexpected content
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Power:
     """State of the power supply; None if there is no sensor."""
 
     under_voltage: bool | None = None
-    throttled: bool | None = None  # under-voltage, or slowed down by heat, at this moment
-    was_throttled: bool | None = None  # at any time since the machine started
+    throttled: bool | None = None  # whether the machine is slowed down now, by under-voltage or heat
+    was_throttled: bool | None = None  # whether it was slowed down since it started
 
 
 class Sensors:
@@ -76,7 +76,7 @@ class Sensors:
         routes = []
         with contextlib.suppress(*_READ_ERRORS):
             rows = [line.split() for line in (self._proc / "net/route").read_text("ascii").splitlines()[1:]]
-            # destination and mask all zero
+            # The default route has a destination and a mask of zeros.
             routes += [row[0] for row in rows if row[1] == row[7] == "00000000" and _is_usable(row[3])]
         with contextlib.suppress(*_READ_ERRORS):
             rows = [line.split() for line in (self._proc / "net/ipv6_route").read_text("ascii").splitlines()]
@@ -95,7 +95,7 @@ def free_space(folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
-_MIN_PRE_EOL = 3  # of pre_eol_info: 1 normal, 2: 80 % of the spare blocks are used, 3: 90 %
+_MIN_PRE_EOL = 3  # value of pre_eol_info: 1 normal, 2: 80 % of the spare blocks are used, 3: 90 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def storage_wear(sys: Path = Path("/sys")) -> list[StorageWear]:
     wear = []
     for path in sorted(sys.glob("block/mmcblk*/device/life_time")):
         tenths = [tenth for word in _words(path) if (tenth := _hexadecimal(word)) is not None]
-        if any(tenths):  # 0: not known
+        if any(tenths):  # 0 means unknown
             spare = _hexadecimal("".join(_words(path.with_name("pre_eol_info"))))
             low = spare is not None and spare >= _MIN_PRE_EOL
             wear.append(StorageWear(path.parents[1].name, max(tenths) * 10, low))
@@ -206,7 +206,7 @@ def _memory(root: Path) -> str:
     return "unknown"
 
 
-_START = 19  # of the words behind the name in /proc/self/stat: clock ticks after the machine started
+_START = 19  # index after the name in /proc/self/stat: clock ticks between boot and start
 
 
 def bytes_written(proc: Path = Path("/proc")) -> int | None:
@@ -289,7 +289,7 @@ def is_volatile(mount: Mount, known: Sequence[Mount]) -> bool:
     upper = Path(mount.option("upperdir") or "")
     below = None
     with contextlib.suppress(OSError):
-        if upper.is_absolute() and upper.is_dir():  # else it is outside this container
+        if upper.is_absolute() and upper.is_dir():  # otherwise the folder is outside of this container
             below = find_mount(upper, [each for each in known if each.kind not in _OVERLAYS])
     return below is None or is_volatile(below, known)
 
@@ -319,12 +319,12 @@ class MountWatcher:
         self._epoll: select.epoll | None = None
         try:
             self._file = path.open("rb")
-        except OSError:  # no mount table here: changes are not reported
+        except OSError:  # without a mount table, changes are not reported
             return
         epoll = select.epoll()
         try:
             epoll.register(self._file.fileno(), select.EPOLLPRI)
-        except PermissionError:  # an ordinary file
+        except PermissionError:  # an ordinary file cannot be watched
             epoll.close()
             self._file.close()
             return
@@ -342,5 +342,5 @@ class MountWatcher:
     def _on_event(self) -> None:
         assert self._epoll is not None
         with contextlib.suppress(InterruptedError):
-            self._epoll.poll(0)  # else the event is reported again and again
+            self._epoll.poll(0)  # consumes the event, which would be reported again and again
         self._on_change()

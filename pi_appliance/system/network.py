@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 _SIOCGIFADDR = 0x8915
 _RTMGRP_LINK, _RTMGRP_IPV4_IFADDR = 0x01, 0x10
-_ARP_COMPLETE = 0x02  # it has answered
+_ARP_COMPLETE = 0x02  # flag: the neighbour has answered
 _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation (RFC 5737); nothing is sent to it
 
 
@@ -79,7 +79,7 @@ def has_link(device: str) -> bool:
     try:
         with open(f"/sys/class/net/{device}/carrier", encoding="ascii") as file:  # noqa: PTH123 - not on a disk
             return file.read() == "1\n"
-    except OSError:  # it has gone, or is switched off
+    except OSError:  # the device is gone, or switched off
         return False
 
 
@@ -107,7 +107,7 @@ class AddressWatcher:
             netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
             netlink.setblocking(False)
             netlink.bind((0, _RTMGRP_IPV4_IFADDR | (_RTMGRP_LINK if with_links else 0)))
-        except OSError:  # no netlink here: changes are not reported
+        except OSError:  # without netlink, changes are not reported
             if netlink is not None:
                 netlink.close()
             return
@@ -124,7 +124,7 @@ class AddressWatcher:
 
     def _on_event(self) -> None:
         assert self._socket is not None
-        with contextlib.suppress(OSError):  # also ENOBUFS: the buffer overflowed, so something changed
+        with contextlib.suppress(OSError):  # also ENOBUFS: the buffer overflowed, so something has changed
             while self._socket.recv(65_536):
                 pass
         if self._links is not None:
@@ -141,7 +141,7 @@ def _address_of(interface: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             answer = fcntl.ioctl(sock, _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
-        except OSError:  # it has none
+        except OSError:  # the device has no IPv4 address
             return ""
     return socket.inet_ntoa(answer[20:24])
 

@@ -41,13 +41,13 @@ def reap(process: Process) -> None:
         os.waitpid(process.pid, os.WNOHANG)
 
 
-_CHILD_TERM_TIMEOUT = TERM_TIMEOUT + 2.0  # seconds: longer than that of the supervisor in the child
+_CHILD_TERM_TIMEOUT = TERM_TIMEOUT + 2.0  # seconds: longer than the timeout of the supervisor in the child
 _CHUNK = 65_536
-_MAX_LAST_CHUNKS = 32  # read after the end: an escaped process may continue to fill the pipe
+_MAX_LAST_CHUNKS = 32  # chunks read after the end: an escaped process may go on filling the pipe
 _MAX_SLEEP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits
-_MAX_ROUNDS = 10  # of signalling all descendants and reading those started meanwhile
+_MAX_ROUNDS = 10  # rounds of signalling all descendants; each reads those that were started meanwhile
 _NEVER = float("inf")
-LONG_WAIT_AFTER = 10.0  # seconds; shorter ones are not worth the start of another process
+LONG_WAIT_AFTER = 10.0  # seconds; for a shorter wait, starting another process is not worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def run_child(  # noqa: PLR0913 - all by name
     ended = watch_child(
         child, stop=stop, on_output=on_output, on_line=on_line, suspend=suspend, on_long_wait=on_long_wait
     )
-    started.returncode = ended.status  # it was reaped by its id
+    started.returncode = ended.status  # it was reaped by its id, so Popen does not know the status
     return ended
 
 
@@ -312,7 +312,7 @@ def _unless_reported(
 
 def _to_program_result(ended: ProcessResult, lines: Sequence[bytes]) -> ProgramResult:
     report: dict[str, int | str] = {}
-    for line in reversed(lines):  # the first one counts
+    for line in reversed(lines):  # the newest line counts
         report = json.loads(line)
     status, errno, refusal = (report.get(name) for name in ("status", "errno", "refused"))
     return ProgramResult(
@@ -336,7 +336,7 @@ class _ChildWatcher:
         self.child, self.stop = child, stop
         self.on_output, self.on_line, self.suspend, self.on_long_wait = on_output, on_line, suspend, on_long_wait
         process = read_process(child.pid)
-        assert process is not None  # not reaped yet
+        assert process is not None  # the child has not been reaped yet
         self.start_ticks = process.start_ticks
         self.partial_line = b""
         self.status: int | None = None
@@ -357,7 +357,7 @@ class _ChildWatcher:
                 for number in (self.child.output, self.child.lines, ended, self.stop.reader):
                     selector.register(number, selectors.EVENT_READ)
                 self._loop(selector, ended)
-            self._kill_group()  # the child is not reaped yet, so the group is still its own
+            self._kill_group()  # the child is not reaped yet, so no other process has its id
             self.status = status = self._reap()
             self._count_suspension(time.monotonic())
             if status == -signal.SIGKILL:
@@ -368,7 +368,7 @@ class _ChildWatcher:
                         break
             return ProcessResult(status, self.timed_out, self.stopped, self.suspended_seconds)
         finally:
-            if self.status is None:  # an error on our side must not leave it running
+            if self.status is None:  # after an error on our side, the child must not go on
                 self._kill_group()
                 self._reap()
                 self._kill_orphans()
@@ -385,7 +385,7 @@ class _ChildWatcher:
                     return
                 if key.fd == self.stop.reader or not self._read(
                     key.fd
-                ):  # one stop signal, or the end of a pipe, is enough
+                ):  # a stop signal, or the end of a pipe, ends the wait
                     selector.unregister(key.fd)
 
     def _run_due_actions(self, now: float) -> None:
@@ -442,7 +442,7 @@ class _ChildWatcher:
         self._count_suspension(now)
         self.kill_at, self.deadline, self.check_at = now + _CHILD_TERM_TIMEOUT, _NEVER, _NEVER
         self.long_wait_at = _NEVER
-        os.kill(self.child.pid, signal.SIGTERM)  # it is not reaped yet, so the id is its own
+        os.kill(self.child.pid, signal.SIGTERM)  # the child is not reaped yet, so no other process has its id
 
     def _reap(self) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(self.child.pid, 0)[1])
@@ -493,7 +493,7 @@ def last_line(output: bytes) -> str:
     for line in reversed(re.split(r"[\r\n]+", text)):
         words = " ".join(line.split())
         if words:
-            # A leading U+FFFD is the cut start of a very long line.
+            # U+FFFD at the beginning is the cut start of a very long line.
             return (
                 _shorten(words) if all(map(str.isprintable, words)) and "\ufffd" not in words.lstrip("\ufffd") else ""
             )
@@ -522,5 +522,5 @@ def describe_exit_status(status: int) -> str:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # most of the real-time signals have numbers only
+    except ValueError:  # most real-time signals have no name
         return f"signal {number}"

@@ -13,7 +13,7 @@ import signal
 import time
 
 _PROC = "/proc"
-_MAX_READS = 3  # of the process table: if /proc hides processes of other users, no reading looks consistent
+_MAX_READS = 3  # readings of the process table: if /proc hides processes of other users, none looks consistent
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 TERM_TIMEOUT = 5.0  # seconds between SIGTERM and SIGKILL
 NO_LIMITS = "{}"
@@ -27,15 +27,14 @@ class Process:
     def __init__(self, pid: int, parent: int, start_ticks: int, is_dead: bool) -> None:
         self.pid, self.parent = pid, parent
         self.start_ticks = start_ticks  # in clock ticks since the start of the machine
-        self.is_dead = is_dead  # ended, but not reaped yet
+        self.is_dead = is_dead  # whether it has ended, but is not reaped yet
 
 
 def descendants(top: int) -> set[Process]:
     """Return the living descendants of the process with the id `top`."""
     for _ in range(_MAX_READS):
         table = _read_all()
-        # The children of a process that died during the reading have a parent that is not in the
-        # table.
+        # If a process died during the reading, its children have a parent that is not in the table.
         if all(each.parent in table or not each.parent for each in table.values()):
             break
     result, pending = set[Process](), [top]
@@ -113,7 +112,7 @@ def supervise(runner: int, report: int | None = None) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     die_with_parent(signal.SIGHUP)
     set_child_subreaper(orphans=True)
-    if os.getppid() != runner:  # it died before prctl; nothing has been started yet
+    if os.getppid() != runner:  # the runner died before prctl; nothing has been started yet
         os._exit(1)
     supervisor = os.getpid()
     worker = os.fork()
@@ -128,7 +127,7 @@ def supervise(runner: int, report: int | None = None) -> None:
 class _Supervisor:
     def __init__(self, worker: int, runner: int, report: int | None) -> None:
         self.worker, self.runner, self.report = worker, runner, report
-        self.status: int | None = None  # of the worker, as from waitpid
+        self.status: int | None = None  # status of the worker, as from waitpid
         self.kill_at = float("inf")
 
     def run(self) -> None:
@@ -139,7 +138,8 @@ class _Supervisor:
             elif self.status is not None:
                 self._terminate()
             seconds_left = self.kill_at - time.monotonic()
-            if seconds_left < -TERM_TIMEOUT:  # the others cannot be killed: they wait for a disk, or run as root
+            # the remaining processes cannot be killed: they wait for a disk, or run as root
+            if seconds_left < -TERM_TIMEOUT:
                 break
             if seconds_left <= 0:
                 self._signal_all(signal.SIGKILL)
@@ -174,7 +174,7 @@ class _Supervisor:
                 send_signal(each, kind)
             for pid in child_pids() - {each.pid for each in visible}:
                 with contextlib.suppress(PermissionError):
-                    os.kill(pid, kind)  # the id of a child that is not reaped yet is not reused
+                    os.kill(pid, kind)  # a child that is not reaped keeps its id
 
 
 def _end_as(status: int | None) -> None:
@@ -195,7 +195,7 @@ def main(argv: list[str]) -> None:
     """
     runner, folder, report, stdin, plan, *program = argv
     for name in os.listdir(f"{_PROC}/self/fd"):  # noqa: PTH208
-        with contextlib.suppress(OSError):  # that of the listing itself is closed
+        with contextlib.suppress(OSError):  # one of them is the descriptor of the listing itself
             if int(name) > 2:
                 os.set_inheritable(int(name), False)
     supervise(int(runner), int(report))
@@ -206,7 +206,7 @@ def main(argv: list[str]) -> None:
             limits.enter_limits(plan)
         os.dup2(int(stdin), 0)
         os.chdir(folder)
-        for kind in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+        for kind in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and programs expect the default
             signal.signal(kind, signal.SIG_DFL)
         os.execvp(program[0], program)  # noqa: S606 - a list, not a shell command
     except OSError as error:

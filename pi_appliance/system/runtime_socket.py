@@ -36,7 +36,7 @@ _UNAVAILABLE = 75  # as in sysexits.h: try again later
 def user_runtime_dir() -> str:
     """Return the folder in which a daemon of this user listens."""
     base = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    # `su` keeps the variable, which then names a folder of the other user.
+    # After `su`, the variable still names the folder of the other user.
     is_usable = os.access(base, os.W_OK | os.X_OK)
     return f"{base}/pi-appliance" if is_usable else f"{_TEMPORARY}{os.getuid()}"
 
@@ -56,7 +56,7 @@ def connect(name: str) -> socket.socket | None:
     for folder in (SYSTEM_DIR, user_runtime_dir()):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # Anyone may create a folder in /tmp, and would then receive our commands.
+            # Anyone may create a folder in /tmp, and could receive our commands there.
             if not folder.startswith(_TEMPORARY) or os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116 - pathlib is slow to import
                 connection.connect(f"{folder}/{name}")
                 return connection
@@ -133,7 +133,7 @@ def _report(status: int, content: bytes, job: str) -> int:
     try:
         result = json.loads(content)
     except ValueError:
-        # The run continues, or the daemon stops it. It must not be started a second time.
+        # The run goes on, or the daemon stops it. It must not be started a second time.
         print(  # noqa: T201 - click is not loaded here
             f"pi-appliance: the daemon stopped before the run of {job} ended; see: pi-appliance jobs history {job}",
             file=sys.stderr,

@@ -15,7 +15,7 @@ from pathlib import Path
 from pi_appliance.errors import Refused
 
 MAIN_UNIT = "pi-appliance.service"
-# Of deploy/install.sh, and of the Debian package. systemd itself looks in this order.
+# Folders for units: of deploy/install.sh, and of the Debian package. systemd uses the same order.
 _UNIT_DIRS = ("etc/systemd/system", "usr/lib/systemd/system")
 _LOGIN = ("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
 _MAX_REQUEST = 1024  # bytes
@@ -177,7 +177,7 @@ class MachinePower:
         """
         if obstacle := self.find_obstacle(action):
             raise Refused(obstacle)
-        # Without a message to all terminals, which needs a right of its own.
+        # --no-wall: a message to all terminals needs another right.
         if self._systemd.run("systemctl", "--no-wall", "--no-ask-password", action.verb) is None:
             raise Refused(f"systemd refused it; type on the machine: sudo {action.verb}")
 

@@ -62,5 +62,5 @@ async def create_webhook(services: Services, values: Values) -> WebhookJson:
             editor.edit_job(services.config_file, name, {("triggers", "webhook"): new_key})
 
     await asyncio.to_thread(write)
-    await services.daemon.apply_configuration()  # its log hides the new secret from now on
+    await services.daemon.apply_configuration()  # from now on, the log hides the new secret
     return {"job": name, "path": f"/hooks/{name}/{secret}"}

@@ -89,9 +89,9 @@ class _Pin:
         """Open the pin. Raises an error of gpiozero or of a library below it."""
         loop, trigger = asyncio.get_running_loop(), next(iter(self.jobs.values()))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about each library that is not there
+            warnings.simplefilter("ignore")  # gpiozero warns about each library that is missing
             self.button = gpiozero.Button(number, pull_up=trigger.pull_up)
-        # They are called in a thread of the library.
+        # gpiozero calls these in a thread of its own.
         self.button.when_pressed = lambda: loop.call_soon_threadsafe(self._change, True)
         self.button.when_released = lambda: loop.call_soon_threadsafe(self._change, False)
 
@@ -122,7 +122,7 @@ class _Pin:
             self._holding = {job: loop.call_later(delay, self._end_hold, job) for job, delay in held.items()}
         for timer in self._holding.values() if not is_pressed else ():
             timer.cancel()
-        # With a job for a long press, a short one is known only when it ends.
+        # If a job waits for a long press, a short press is only known at its end.
         if is_pressed is not bool(held) and not self._was_held:
             for job in self.jobs.keys() - held.keys():
                 self._fire(job)

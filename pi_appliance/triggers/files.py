@@ -17,14 +17,14 @@ _CLOSE_WRITE, _MOVED_TO, _CREATE = 0x8, 0x80, 0x100
 _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
 _IS_DIRECTORY = 0x4000_0000
 _ONLY_DIRECTORY = 0x0100_0000
-_HEAD = struct.Struct("iIII")  # watch, events, cookie, length of the name
+_HEAD = struct.Struct("iIII")  # struct inotify_event: watch, events, cookie, length of the name
 _BUFFER = 65_536  # bytes
 _EVENTS = (
     _CLOSE_WRITE | _MOVED_TO | _CREATE | _DELETE_SELF | _MOVE_SELF
-)  # CREATE is for folders only: a file is used when it is closed
+)  # CREATE is needed for folders only: a file counts when it is closed
 _GONE = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _IGNORED
-_RECHECK_INTERVAL = 60.0  # seconds; a mount over a watched folder is not an event
-_SETTLE = 0.1  # seconds; several folders are often created together
+_RECHECK_INTERVAL = 60.0  # seconds; the kernel does not report a mount over a watched folder
+_SETTLE = 0.1  # seconds to wait, because several folders are often created together
 _MAX_DELAYS = 10  # debounce times after which a file that never rests starts the job nevertheless
 _LIMIT = "the kernel allows no more watched folders; raise it: sudo sysctl fs.inotify.max_user_watches=65536"
 
@@ -102,9 +102,10 @@ class FileWatcher:
         self._fire, self._report = fire, report
         self._triggers: Mapping[str, FileTrigger] = {}
         self._patterns: list[Pattern] = []
-        self._watched: dict[Path, tuple[int, tuple[int, int]]] = {}  # the watch, and the identity of the folder
+        self._watched: dict[Path, tuple[int, tuple[int, int]]] = {}  # folder: its watch, and the identity of the folder
         self._wanted = set[Path]()  # the folders of the patterns when the watches were last updated
-        self._waiting: dict[str, tuple[asyncio.TimerHandle, float]] = {}  # with the time of the first event
+        # job: its timer, and the time of the first event
+        self._waiting: dict[str, tuple[asyncio.TimerHandle, float]] = {}
         self._changed = asyncio.Event()
 
     def use_triggers(self, triggers: Mapping[str, FileTrigger]) -> None:
@@ -141,7 +142,7 @@ class FileWatcher:
                         await self._changed.wait()
                 await asyncio.sleep(_SETTLE)
                 self._changed.clear()
-                # In a thread, because a network drive that is away does not answer. Events wait.
+                # In a thread, because a network drive may not answer. Events wait meanwhile.
                 loop.remove_reader(kernel.fileno())
                 for job in await asyncio.to_thread(self._update_watches, kernel):
                     self._note(job)
@@ -156,7 +157,7 @@ class FileWatcher:
     def _read(self, kernel: Inotify) -> None:
         folders = {watch: folder for folder, (watch, _) in self._watched.items()}
         for event in kernel.read():
-            if event.events & _OVERFLOW:  # events were lost
+            if event.events & _OVERFLOW:  # the kernel has dropped events
                 for job, _, _ in self._existing_files(self._patterns):
                     self._note(job)
                 self._changed.set()
@@ -177,7 +178,7 @@ class FileWatcher:
 
     def _note(self, job: str) -> None:
         """Start `job` when its files have not changed for the debounce time."""
-        if job not in self._triggers:  # it was removed while its folders were read
+        if job not in self._triggers:  # the job was removed while its folders were read
             return
         loop, delay = asyncio.get_running_loop(), self._triggers[job].debounce.total_seconds()
         now, first = loop.time(), loop.time()
@@ -214,7 +215,8 @@ class FileWatcher:
             del self._watched[folder]
         for job, problem in problems.items():
             self._report(job, problem)
-        new = [each for each in patterns if each[1] in appeared & self._wanted]  # those that were waited for
+        # patterns whose folder was awaited, and has appeared
+        new = [each for each in patterns if each[1] in appeared & self._wanted]
         self._wanted = {folder for _, folder, _ in patterns}
         return {job for job, _, _ in self._existing_files(new)}
 
@@ -233,14 +235,14 @@ class FileWatcher:
             below = nearest / folder.relative_to(nearest).parts[0] if nearest != folder else None
             if below is None or not below.is_dir():
                 return nearest
-            nearest = folder  # it has appeared in the meantime
+            nearest = folder  # the folder has appeared meanwhile
 
     def _watch(self, kernel: Inotify, folder: Path) -> None:
         status = folder.stat()
         identity = status.st_dev, status.st_ino
         watch, before = self._watched.get(folder, (0, None))
         if before != identity:
-            if before is not None:  # another folder has taken its place, such as a drive
+            if before is not None:  # another folder has taken its place, such as a mounted drive
                 with contextlib.suppress(OSError):
                     kernel.unwatch(watch)
             self._watched[folder] = kernel.watch(folder, _EVENTS), identity

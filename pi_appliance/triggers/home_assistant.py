@@ -27,8 +27,8 @@ Publish = Callable[[str, str], Awaitable[None]]
 """Publishes a retained message: its topic and its payload."""
 
 _log = logging.getLogger(__name__)
-_INTERVAL = 2.0  # seconds between two looks at the version of the history
-_LOOKS_PER_REFRESH = 30  # looks after which temperature, problems and next times are read in any case
+_INTERVAL = 2.0  # seconds between two checks whether the history has changed
+_LOOKS_PER_REFRESH = 30  # checks after which temperature, problems and next times are read in any case
 _Component = dict[str, Any]
 
 
@@ -52,7 +52,7 @@ class HomeAssistant:
         self._config_topic = f"{self._prefix}/device/{self._node}/config"
         self._birth_topic = f"{self._prefix}/status"
         self._sent: dict[str, str] = {}
-        self._components: dict[str, str] = {}  # the platforms of the components that Home Assistant knows
+        self._components: dict[str, str] = {}  # name and platform of the components that Home Assistant knows
         self._sensors = Sensors()
         self._wake = asyncio.Event()
         self._commands = set[asyncio.Task[None]]()
@@ -73,11 +73,11 @@ class HomeAssistant:
         self._sent.clear()
         await publish(self.status_topic, "online")
         if not self._is_on:
-            await publish(self._config_topic, "")  # it may have been on
+            await publish(self._config_topic, "")  # removes a device that may exist from before
             await asyncio.Event().wait()
         appliance, version, looks = None, None, 0
         while True:
-            read, appliance = appliance, self._services.appliance  # another one after a reload
+            read, appliance = appliance, self._services.appliance  # differs after the configuration was read again
             before, version = version, appliance.store.version()
             if appliance is not read or version != before or looks % _LOOKS_PER_REFRESH == 0 or self._wake.is_set():
                 self._wake.clear()
@@ -93,12 +93,12 @@ class HomeAssistant:
             if is_retained:
                 await self._compare(payload)
         elif topic == self._birth_topic:
-            if payload == "online" and not is_retained:  # it has started, and may have lost the messages
+            if payload == "online" and not is_retained:  # Home Assistant has started, and may have missed messages
                 self._sent.clear()
                 self._wake.set()
-            return False  # a job may wait for it, too
+            return False  # the message may also start a job
         elif topic.startswith(f"{self._base}/"):
-            if not is_retained:  # a press that the broker kept would be repeated at each start
+            if not is_retained:  # a retained press would be repeated after each start
                 task = asyncio.create_task(self._carry_out(topic.removeprefix(f"{self._base}/").split("/"), payload))
                 self._commands.add(task)
                 task.add_done_callback(self._commands.discard)
@@ -124,7 +124,7 @@ class HomeAssistant:
         except ApplianceError as error:
             _log.warning("mqtt: Home Assistant asked for %s: %s", "/".join(words), error)
         self._sent = {topic: text for topic, text in self._sent.items() if not topic.startswith(f"{self._base}/alarms")}
-        self._wake.set()  # a switch that stayed as it was shows that
+        self._wake.set()  # the state is published, so that a switch without effect goes back
 
     async def _publish_changes(self, publish: Publish) -> None:
         config, temperature = self._services.appliance.config, self._sensors.temperature()

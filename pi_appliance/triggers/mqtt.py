@@ -11,8 +11,8 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.triggers.home_assistant import HomeAssistant
 from pi_appliance.triggers.service import end_tasks
 
-_MAX_QUEUED = 1000  # messages that wait; further ones are dropped
-_MAX_FAREWELL = 2.0  # seconds
+_MAX_QUEUED = 1000  # messages that may wait; further ones are dropped
+_MAX_FAREWELL = 2.0  # seconds for the last message before disconnecting
 _AT_LEAST_ONCE = 1
 
 
@@ -82,7 +82,7 @@ class MqttConnection:
             for task in done:
                 task.result()
         except asyncio.CancelledError:
-            with contextlib.suppress(Exception):  # the broker may be away, and its will says the same
+            with contextlib.suppress(Exception):  # if the broker is away, its will reports the same
                 async with asyncio.timeout(_MAX_FAREWELL):
                     await publish(self._home.status_topic, "offline")
             raise

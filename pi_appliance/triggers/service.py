@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 from collections.abc import Collection
 
 _log = logging.getLogger(__name__)
-_MIN_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)  # between attempts
-_STABLE = 30.0  # seconds after which a source counts as working
+_MIN_DELAY, _MAX_DELAY = timedelta(seconds=2), timedelta(minutes=5)  # limits of the wait between two attempts
+_STABLE = 30.0  # seconds after which a source that runs counts as working
 Call = Callable[[str, str, Mapping[str, object]], Awaitable[Any]]
 """Calls an operation: its method, its path, its arguments."""
 
@@ -73,7 +73,7 @@ class TriggerService:
         self._files: FileWatcher | None = None
         self._problems: dict[tuple[str, Trigger], str] = {}
         self._starting: dict[str, asyncio.Task[None]] = {}
-        self._next_events: dict[str, datetime] = {}  # the last event of a job while a run of it is started
+        self._next_events: dict[str, datetime] = {}  # job: time of the last event while a run of it is being started
 
     @property
     def problems(self) -> list[TriggerProblem]:
@@ -116,7 +116,7 @@ class TriggerService:
 
     @staticmethod
     def _secrets(config: Config) -> Mapping[str, str]:
-        with contextlib.suppress(ApplianceError):  # the doctor says why they cannot be read
+        with contextlib.suppress(ApplianceError):  # the doctor reports secrets that cannot be read
             return secrets.load(config.path, os.environ, secrets.secret_names(config))
         return {}
 
@@ -129,7 +129,7 @@ class TriggerService:
 
                 self._files = FileWatcher(*self._for(Trigger.FILE))
             watcher = self._files
-            watcher.use_triggers(files)  # it is not restarted, because a file that is written meanwhile would be missed
+            watcher.use_triggers(files)  # not restarted, because it would miss a file that is written meanwhile
             yield Trigger.FILE, (True, lambda: watcher)
         buttons = {job.name: job.triggers.button for job in jobs if job.triggers.button.pin is not None}
         if buttons:
@@ -209,7 +209,7 @@ class TriggerService:
         try:
             run = self._services.appliance.store.find_run(await run_by_event(self._services, job, trigger))
             return run.started if run else self._services.now()
-        except Uncertain:  # it waits for another run
+        except Uncertain:  # the run waits for another one
             pass
         except Refused as error:
             _log.info("trigger=%s not started: %s", trigger, error)
@@ -243,4 +243,4 @@ async def end_tasks(tasks: Collection[asyncio.Task[Any]], *, again: float = _AGA
         await asyncio.wait(pending, timeout=again)
     for task in tasks:
         if not task.cancelled():
-            task.exception()  # so that asyncio does not report it as never retrieved
+            task.exception()  # marks the exception as retrieved, which asyncio would report otherwise

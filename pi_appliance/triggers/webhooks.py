@@ -27,10 +27,10 @@ from pi_appliance.web.pages import Pages
 from pi_appliance.web.security import HOOKS, address_of
 
 HEADER = "x-webhook-secret"
-_MAX_WAIT = 5.0  # seconds for the number of the run, which a run that waits for another one gets later
-_PERIOD = 60.0  # seconds
-_MAX_WRONG = 10  # wrong calls of one address in this time
-_MAX_STARTS = 20  # calls of one job in this time
+_MAX_WAIT = 5.0  # seconds to wait for the number of the run, which a waiting run gets later
+_PERIOD = 60.0  # seconds for which events are counted
+_MAX_WRONG = 10  # wrong calls of one network address in `_PERIOD`
+_MAX_STARTS = 20  # calls of one job in `_PERIOD`
 _MAX_KEYS = 1024
 _NO_SUCH = "there is no such job, or that is not its secret"
 
@@ -55,7 +55,7 @@ class RateLimit:
         """Count an event of `key`."""
         times = self._times.pop(key, deque())
         times.append(self._monotonic())
-        self._times[key] = times  # the newest is at the end
+        self._times[key] = times  # at the end, because the dictionary is in the order of the last event
         if len(self._times) > _MAX_KEYS:
             del self._times[next(iter(self._times))]
 
@@ -92,7 +92,8 @@ class Webhooks:
         given = str(request.path_params.get("secret") or request.headers.get(HEADER, ""))
         self._wrong.require(address)
         secret = await asyncio.to_thread(self._secret_of, name)
-        # Without a secret it is compared with a random one: the time says nothing about the job.
+        # Without a secret, a random one is compared, so that the time does not reveal whether the
+        # job has one.
         wanted = (secret or random_secrets.token_hex()).encode()
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted):
             self._wrong.record(address)
@@ -100,7 +101,7 @@ class Webhooks:
         self._starts.require(name)
         self._starts.record(name)
         task = asyncio.create_task(run_by_event(self._services, name, Trigger.WEBHOOK))
-        self._tasks.add(task)  # it goes on when the caller has gone
+        self._tasks.add(task)  # the run is started even if the caller disconnects
         task.add_done_callback(self._end)
         await asyncio.wait([task], timeout=_MAX_WAIT)
         try:
@@ -109,14 +110,14 @@ class Webhooks:
             run = None
         except Refused as error:
             raise HTTPException(409, str(error)) from None
-        except ApplianceError:  # its text may name files
+        except ApplianceError:  # not its text, which may name files
             raise HTTPException(503, "it cannot be started now; the log of the appliance says why") from None
         return JSONResponse({"job": name, "run": run}, 202)
 
     def _end(self, task: asyncio.Task[int]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # an answer has reported it, if the caller waited
+            task.exception()  # the answer has reported it, if the caller waited
 
     def _secret_of(self, name: str) -> str:
         """Return the secret of the job `name`, or "" if the job has no address."""
@@ -126,6 +127,6 @@ class Webhooks:
             return ""
         try:
             known = secrets.load(config.path, os.environ, secret_names(config))
-        except ApplianceError:  # the doctor says why
+        except ApplianceError:  # the doctor reports the reason
             return ""
         return known.get(job.triggers.webhook, "")

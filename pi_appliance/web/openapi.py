@@ -10,7 +10,7 @@ from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.params import BASE
 
 VERSION = "3.1.0"
-_VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")  # as Starlette writes the variable parts of a path
+_VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")  # variable part of a path, as Starlette writes it
 _ERROR_RESPONSES = {
     "400": "An argument is unknown, wrong or missing.",
     "401": "Sign in, or send the password.",

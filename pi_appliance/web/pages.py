@@ -36,8 +36,8 @@ _TYPES = {
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
 }
-_MIN_COMPRESSED = 500  # bytes; below, the headers are longer than the gain
-_LEVEL = 6  # of gzip: higher ones are slow on a small machine, and gain 1 %
+_MIN_COMPRESSED = 500  # bytes; for less, the headers are longer than the gain
+_LEVEL = 6  # gzip level: higher ones are slow on a small machine, and gain 1 %
 
 
 class CompressedPage(HTMLResponse):
@@ -98,7 +98,7 @@ def _accepts_gzip(headers: Headers) -> bool:
     return "gzip" in headers.get("accept-encoding", "")
 
 
-_PLACES = {  # in the navigation, by the beginning of the name of a template
+_PLACES = {  # entry of the navigation, by the beginning of a template's name
     "home/more": "more",
     "home/jobs": "jobs",
     "home/": "music",

@@ -25,8 +25,8 @@ from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.system.runtime_socket import ZONE_HEADER
 from pi_appliance.web.security import HIDDEN, RoleRoute, local_target, owner_text, require_roles
 
-_MAX_FIELDS = 60  # of a form
-_BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
+_MAX_FIELDS = 60  # fields of a form
+_BODY_TIMEOUT = 30.0  # seconds for the whole body, so that a slow client does not occupy its connection
 
 
 async def form(request: Request, max_bytes: int = MAX_BODY, max_fields: int = _MAX_FIELDS) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _api_route(path: str, by_method: Mapping[str, Operation], services: Services
                 result = await operation.load_handler()(services, values)
             else:
                 result = await operation.handler(Call(request, request.path_params, values))
-        except ConfigError as error:  # each value is valid, but not together, or not as a configuration
+        except ConfigError as error:  # the values are valid one by one, but not together or not in a configuration
             names_files = not isinstance(error, InvalidOption)
             raise HTTPException(422, owner_text(str(error), HIDDEN) if names_files else str(error)) from None
         zone = {ZONE_HEADER: str(services.daemon.appliance.config.time_zone)}
@@ -164,11 +164,11 @@ def _form_route(path: str, by_method: Mapping[str, Operation], services: Service
             again = [*((name, value) for name, value in pairs if name in fields), ("error", str(error))]
             return RedirectResponse(f"{local_target(form_page)}?{urlencode(again)}", 303)
         next_page = local_target(_referring_page(request) if target is None else target)
-        if request.headers.get("accept") == "application/json":  # a script
+        if request.headers.get("accept") == "application/json":  # the request is from a script
             return JSONResponse({"answer": operation.answer_to(result, values), "next_page": next_page})
         return RedirectResponse(next_page, 303)
 
-    # The method is in the form, so the role is the greatest one of all methods.
+    # The method is a field of the form, so the route needs the highest role of all its methods.
     role = max((operation.role for operation in by_method.values()), key=list(Role).index)
     return RoleRoute(f"{FORMS}{path}", answer, role, ["POST"])
 
@@ -212,7 +212,7 @@ async def _api_arguments(operation: Operation, request: Request) -> dict[str, ob
     arguments: dict[str, object] = {name: query.getlist(name) if name in lists else query[name] for name in query}
     if operation.method != "GET":
         if operation.method != "DELETE":
-            parse_arguments(operation.name, (), arguments)  # the arguments of a POST come in its body
+            parse_arguments(operation.name, (), arguments)  # refuses a query: a POST has a body
         arguments |= await json_object(request, operation.max_body)
     return _with_path(operation, request, arguments)
 
@@ -232,7 +232,7 @@ def _with_path(operation: Operation, request: Request, arguments: Mapping[str, o
     return {**arguments, **from_path}
 
 
-_SLASH = "\0"  # stands for a slash within an argument of a path
+_SLASH = "\0"  # stands for a slash in an argument of a path
 
 
 def keep_encoded_slashes(app: ASGIApp) -> ASGIApp:
@@ -249,7 +249,7 @@ def keep_encoded_slashes(app: ASGIApp) -> ASGIApp:
 
 
 class _IdConvertor(Convertor[int]):
-    regex = "[0-9]{1,18}"  # fits into a 64-bit column
+    regex = "[0-9]{1,18}"  # at most 18 digits, which fit into 64 bits
 
     def convert(self, value: str) -> int:
         """Return the number in a path."""

@@ -9,9 +9,10 @@ from pi_appliance.config.options import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
 
-_QUIET = 4  # modules of white border, as in the standard
+_QUIET = 4  # modules of white border, as the standard requires
 _HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
-_BLACK_ON_WHITE, _RESET = "\x1b[38;5;16;48;5;231m", "\x1b[0m"  # of the 256 colours, which colour schemes do not change
+# from the 256 colours, which colour schemes do not change
+_BLACK_ON_WHITE, _RESET = "\x1b[38;5;16;48;5;231m", "\x1b[0m"
 
 
 def addresses(web: Web) -> list[str]:
@@ -32,7 +33,7 @@ def addresses(web: Web) -> list[str]:
     if not reachable:
         raise Unavailable(f"this machine has no address at which others reach {web.host}; is it on the network?")
     port = "" if web.port == 80 else f":{web.port}"
-    # The host name is second: it does not change, but not every phone resolves it.
+    # The host name comes second: it never changes, but some phones cannot resolve it.
     return [
         f"http://{reachable[0]}{port}/",
         f"http://{network.host_name()}.local{port}/",
@@ -67,4 +68,4 @@ def code_in_page(text: str) -> str:
 def _make_code(text: str) -> Any:
     import segno  # noqa: PLC0415 - an optional library
 
-    return segno.make_qr(text, error="m")  # readable if 15 % are covered
+    return segno.make_qr(text, error="m")  # readable even if 15 % are covered

@@ -50,7 +50,7 @@ class Visitor:
 
 HIDDEN = "it is not available now; the owner can see why"
 """What others than the owner read in place of an error that may name files or servers."""
-# Operations also run in the command line, without any request: there, the file system decides.
+# The default is for operations in the command line: without a request, the file system decides.
 VISITOR: ContextVar[Visitor] = ContextVar("visitor", default=Visitor(Role.OWNER))  # noqa: B039 - it is frozen
 
 
@@ -116,7 +116,8 @@ def sign_in_address(path: str, query: str) -> str:
 
 def local_target(target: str) -> str:
     """Return `target` if a browser would stay on this machine, else the first page."""
-    # Browsers read "//name" and "/\\name" as other machines, and ignore tabs and line breaks.
+    # For a browser, "//name" and "/\\name" are other machines, and tabs and line breaks are
+    # nothing.
     is_local = target.startswith("/") and target[1:2] not in ("/", "\\") and target.isprintable()
     return target if is_local else "/"
 
@@ -140,11 +141,11 @@ def address_of(request: HTTPConnection) -> str:
 METRICS = "/metrics"
 _BASIC_CHALLENGE = {"WWW-Authenticate": 'Basic realm="pi-appliance", charset="UTF-8"'}
 CLUSTER_JOIN = "/cluster/join"
-_PUBLIC_PATHS = ("/health", "/sign-in", CLUSTER_JOIN)  # the last needs a one-time code
-HOOKS = "/hooks/"  # their secret takes the place of a sign-in
+_PUBLIC_PATHS = ("/health", "/sign-in", CLUSTER_JOIN)  # joining a cluster needs a one-time code
+HOOKS = "/hooks/"  # below this path, a secret replaces the sign-in
 _PUBLIC_FOLDERS = ("/static/", "/join/", HOOKS)
 SETUP = "/setup"
-_SETUP_PATHS = ("/health", SETUP, "/setup/password")  # the only ones while there is no password yet
+_SETUP_PATHS = ("/health", SETUP, "/setup/password")  # the only pages while there is no password yet
 _NOT_SET_UP = "the set-up of this machine is not finished; open /setup in a browser"
 _LOCAL_DOMAINS = (
     "local",
@@ -153,7 +154,7 @@ _LOCAL_DOMAINS = (
     "internal",
     "home.arpa",
     "localdomain",
-)  # not for sale, so no stranger has a name in them
+)  # endings that are not sold, so no stranger owns a name with one
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -232,7 +233,7 @@ class SecurityMiddleware:
 
     def _find_visitor(self, request: Request) -> Visitor | Response:
         """Return who sent `request`, or the response if the request is rejected."""
-        server = request.scope.get("server")  # without a port: the unix socket, whose file mode says who may connect
+        server = request.scope.get("server")  # a unix socket has no port; its file mode decides who may connect
         if server is None or server[1] is None:
             return Visitor(Role.OWNER)
         host = request.headers.get("host", "")
@@ -273,7 +274,7 @@ class SecurityMiddleware:
     def _is_public(self, request: Request) -> bool:
         path = request.url.path
         if self._identifier.setup_code:
-            return True  # _find_in_setup has rejected the others
+            return True  # _find_in_setup has rejected all other paths
         return path in _PUBLIC_PATHS or path.startswith(_PUBLIC_FOLDERS)
 
     def _is_own_name(self, host: str) -> bool:
@@ -323,11 +324,11 @@ def _is_same_origin(request: Request, host: str) -> bool:
         return False
     try:
         return origin is None or urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:  # not an address
+    except ValueError:  # the name is not an address
         return False
 
 
-# The sender may be a stranger, so the page does not name the machine.
+# A stranger may see this page, so it does not name the machine.
 _ERROR_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>That did not work</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -29,12 +29,12 @@ from pi_appliance.config.options import Config
 from pi_appliance.errors import Refused
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, socket_name, user_runtime_dir
 
-# A hundred phones, each with a stream and two short requests. A stream takes 25 KB
-# (docs/benchmarks.md), so all of them 8 MB, and far fewer files than a service may have open.
-# Further clients get status 503.
+# Connections of a hundred phones, each with a stream and two short requests. A stream takes 25 KB
+# (docs/benchmarks.md), so all of them take 8 MB, and far fewer files than a service may open.
+# Further clients get the status 503.
 _MAX_CONNECTIONS = 300
 
-_ANSWER_TIMEOUT = 60  # seconds that a request which is being answered has after the end of its server
+_ANSWER_TIMEOUT = 60  # seconds that an old server has to answer its last requests
 
 
 class EmbeddedServer(Server):
@@ -76,7 +76,7 @@ class EmbeddedServer(Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening at once, and end when the last request has been answered."""
         ending = asyncio.create_task(super().shutdown(sockets))
-        await asyncio.sleep(0)  # its first step closes the sockets
+        await asyncio.sleep(0)  # the first step of the task closes the sockets
         self.is_closed.set()
         await ending
 
@@ -117,7 +117,7 @@ class _PageProtocol(H11Protocol):
             self._stop_timer()
             if self.is_replaced() and self.cycle.keep_alive:
                 self.cycle.keep_alive, scope = False, self.cycle.scope
-                scope["headers"] = [*scope["headers"], CLOSE_HEADER]  # then the answer has it, too
+                scope["headers"] = [*scope["headers"], CLOSE_HEADER]  # appended now, so that the answer contains it
 
     def on_response_complete(self) -> None:
         self._start_timer()
@@ -168,7 +168,7 @@ def listen_on_tcp(config: Config) -> list[socket.socket]:
             listener = socket.socket(family, socket.SOCK_STREAM)
             listeners.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family is socket.AF_INET6:  # an IPv4 phone also reaches "::"
+            if family is socket.AF_INET6:  # "::" also accepts IPv4, unless IPv4 has a listener of its own
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(len(addresses) > 1))
             listener.bind((address[0], port or listeners[0].getsockname()[1], *address[2:]))
             listener.listen()
@@ -290,7 +290,7 @@ def listen_on_unix_socket(config: Path) -> UnixSocket:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
         path.chmod(_MODE)
-        with contextlib.suppress(OSError, KeyError):  # not root, or no such group: then it is this user's alone
+        with contextlib.suppress(OSError, KeyError):  # not root, or no such group: then only this user can connect
             os.chown(path, -1, grp.getgrnam(GROUP).gr_gid)
         listener.listen()
         listener.setblocking(False)

@@ -17,8 +17,8 @@ from pi_appliance.errors import ApplianceError
 from pi_appliance.operations import to_json
 
 log = logging.getLogger("pi_appliance.web")
-_PING_INTERVAL = 15.0  # seconds without an event
-# The comment keeps proxies from closing the connection; the event shows the page that it works.
+_PING_INTERVAL = 15.0  # seconds without an event before a keep-alive
+# The comment keeps proxies from closing the connection. The event tells the page that it works.
 _KEEP_ALIVE = b": ping\nevent: ping\ndata:\n\n"
 
 
@@ -131,7 +131,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 _MAX_EVENTS = 500  # more than an evening of music has; half a megabyte
-_MAX_BATCH = 20  # events sent at once: the memory that a slow client may take
+_MAX_BATCH = 20  # events sent at a time, which limits the memory for a slow client
 
 
 class ReplayBuffer:
@@ -185,5 +185,5 @@ def encode_event(name: str, data: Mapping[str, Any], event_id: str = "") -> byte
 
     Without an id, a client cannot resume after this event.
     """
-    text = json.dumps(to_json(data), separators=(",", ":"))  # in one line, whatever it contains
+    text = json.dumps(to_json(data), separators=(",", ":"))  # JSON without line breaks, whatever the data contains
     return (f"id: {event_id}\n" if event_id else "").encode() + f"event: {name}\ndata: {text}\n\n".encode()

@@ -25,10 +25,10 @@ from pi_appliance.wifi.network_manager import Network, NetworkManager
 ADDRESS = "10.42.0.1"
 _PREFIX = "10.42.0."
 SECRET = "HOTSPOT_PASSWORD"  # noqa: S105 - its name
-_PROFILE = "6f2b7c1e-5d0a-4c53-9a57-706961707031"  # the UUID of its profile
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look like another
+_PROFILE = "6f2b7c1e-5d0a-4c53-9a57-706961707031"  # UUID of the hot spot's profile
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that look alike
 _MAX_SSID = 32  # bytes
-_DISCARD = 9  # a port at which nobody listens
+_DISCARD = 9  # a port on which nobody listens
 _NO_DNSMASQ = "it gives no addresses without dnsmasq; type on the machine: sudo apt install dnsmasq-base"
 _log = logging.getLogger(__name__)
 
@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 class Timing:
     """The times of the hot spot in seconds."""
 
-    patience: float = 60.0  # without a network until it opens
-    interval: float = 300.0  # between two looks for a known network, and after a failure
-    settle: float = 40.0  # that NetworkManager gets to find and join a known network
-    probe: float = 12.0  # after which the kernel has given up a phone that is away
+    patience: float = 60.0  # time without a network after which the hot spot opens
+    interval: float = 300.0  # time between two searches for a known network, also after a failure
+    settle: float = 40.0  # time in which NetworkManager finds and joins a known network
+    probe: float = 12.0  # time after which the kernel knows that a phone has gone
 
 
 _watch = partial(network.AddressWatcher, with_links=True)
@@ -72,8 +72,8 @@ class Hotspot:
         self._around, self._timing = surroundings or Surroundings(), timing or Timing()
         self._changed = asyncio.Event()
         self._offline_since: float | None = None
-        self._next_look = 0.0  # on the monotonic clock; its own address wakes it, too
-        self._next_attempt = 0.0  # the same; an attempt that failed may itself have changed a link
+        self._next_look = 0.0  # monotonic time of the next search: opening the hot spot also reports a change
+        self._next_attempt = 0.0  # monotonic time of the next attempt: a failed one may have changed a link
         self._last_error = ""
         self.lock = asyncio.Lock()
         """Held by whoever uses the device, so that no hot spot opens while a network is joined."""
@@ -139,7 +139,7 @@ class Hotspot:
         self._offline_since = self._offline_since or now
         if (rest := max(self._offline_since + self._timing.patience, self._next_attempt) - now) > 0:
             return rest
-        if await self._has_network():  # one without a way to the internet
+        if await self._has_network():  # a network that does not lead to the internet
             return None
         await self.open()
         return self._timing.interval
@@ -210,7 +210,7 @@ class Hotspot:
         self._say(f"the hot spot {self.ssid} is closed")
 
     async def _delete(self) -> None:
-        with contextlib.suppress(ApplianceError):  # mostly, there is none
+        with contextlib.suppress(ApplianceError):  # usually there is no profile to delete
             await self._manager.delete_profile(_PROFILE)
 
 

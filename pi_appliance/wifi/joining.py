@@ -78,10 +78,11 @@ class WifiService:
     async def list_networks(self, *, rescan: bool = False) -> list[Network]:
         """Return the networks in reach. Raises Refused without a Wi-Fi that can be used."""
         device = await self._manager.find_device()
-        if self.hotspot.is_open:  # nothing is found meanwhile but the hot spot itself
+        if self.hotspot.is_open:  # while the hot spot is open, a scan only finds the hot spot
             return list(self.hotspot.seen)
         found = await self._manager.list_networks(device, rescan=rescan)
-        if not rescan and all(each.in_use for each in found):  # the others are forgotten after some minutes
+        # NetworkManager forgets other networks after some minutes
+        if not rescan and all(each.in_use for each in found):
             found = await self._manager.list_networks(device, rescan=True)
         return found
 

@@ -16,11 +16,12 @@ from enum import StrEnum
 from pi_appliance.errors import Refused, Unavailable
 
 JOIN_TIMEOUT = 30  # seconds
-_TIMEOUT = 20.0  # seconds of a command besides the wait for a connection; a scan takes up to 15
+_TIMEOUT = 20.0  # seconds of a command without the time to connect; a scan takes up to 15
 _TIMED_OUT, _FAILED, _NOT_RUNNING, _UNKNOWN = 3, 4, 8, 10  # exit statuses of nmcli
 _WIFI_TYPES = ("wifi", "802-11-wireless")
-_ASKS = "connecting (need authentication)"  # for the password: the first time, and after it was refused
-_REFUSED = "Connection activation failed: Secrets were required, but not provided"  # as where it is not given again
+_ASKS = "connecting (need authentication)"  # it asks for the password: the first time, and after a wrong one
+# also if it is not given a second time
+_REFUSED = "Connection activation failed: Secrets were required, but not provided"
 _MODEM_TYPES = ("gsm", "bt")
 _UPLINKS = (*_WIFI_TYPES, "ethernet", *_MODEM_TYPES)
 NOT_INSTALLED = "NetworkManager is not installed; type on the machine: sudo apt install network-manager"
@@ -53,9 +54,9 @@ class Security(StrEnum):
     """The security of a Wi-Fi network."""
 
     OPEN = "open"
-    OWE = "owe"  # encrypted, without a password
+    OWE = "owe"  # encrypted without a password
     PASSWORD = "password"  # noqa: S105 - the name of a kind
-    WPA3 = "wpa3"  # a password, and nothing older than WPA3
+    WPA3 = "wpa3"  # a password, and no standard older than WPA3
     WEP = "wep"
     ENTERPRISE = "enterprise"
 
@@ -119,7 +120,7 @@ class NetworkManager:
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        # Its messages in English, and names of networks in UTF-8.
+        # English messages, and names of networks in UTF-8.
         self._environment = {**environment, "LC_ALL": "C.UTF-8"}
 
     async def find_device(self) -> str:
@@ -149,7 +150,7 @@ class NetworkManager:
             percent = int(signal) if signal.isdecimal() else 0
             network = Network(ssid, percent, Security.of(security), in_use == "*")
             before = found.get(ssid, network)
-            # "" has no name: a hidden network that was not asked for by its name.
+            # A hidden network is listed as "", unless it was searched by its name.
             if ssid and (network.in_use, percent) >= (before.in_use, before.signal):
                 found[ssid] = network
         return sorted(found.values(), key=lambda each: (not each.in_use, -each.signal, each.ssid))
@@ -161,7 +162,7 @@ class NetworkManager:
         except NmcliError as error:
             if not error.is_unknown:
                 raise
-        # One that was in use is still listed for a moment after it was deleted.
+        # Read again: a profile that was in use is still listed for a moment after it was deleted.
         return await self._read_profiles()
 
     async def _read_profiles(self) -> list[Profile]:
@@ -171,7 +172,7 @@ class NetworkManager:
             return []
         words = [word for identity in active for word in ("uuid", identity)]
         fields = "connection.uuid,802-11-wireless.ssid,802-11-wireless.mode"
-        # One line for each field, in which nothing is escaped.
+        # The output has one line for each field, in which nothing is escaped.
         text = await self._run("-t", "-f", fields, "connection", "show", *words)
         profiles = []
         for values in _blocks(text.splitlines()):
@@ -193,7 +194,8 @@ class NetworkManager:
 
     async def add_hotspot(self, identity: str, ssid: str, address: str) -> None:
         """Create a hot spot that is not stored, and does not open by itself."""
-        # Without protected management frames: phones do not connect to a Pi that offers them.
+        # Without protected management frames, because phones do not connect to a Pi that offers
+        # them.
         words = ("wifi.mode", "ap", "wifi.band", "bg", "ipv4.method", "shared", "ipv4.addresses", f"{address}/24")
         security = ("key-mgmt", "wpa-psk", "proto", "rsn", "pairwise", "ccmp", "group", "ccmp", "pmf", "disable")
         named = [f"wifi-sec.{word}" if place % 2 == 0 else word for place, word in enumerate(security)]

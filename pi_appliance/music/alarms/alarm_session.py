@@ -23,13 +23,13 @@ from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosi
 from pi_appliance.music.player import Player
 from pi_appliance.storage.model import PREEMPT, Result
 
-PLAYER_TIMEOUT = 30.0  # seconds without a player after which this machine plays the sound
+PLAYER_TIMEOUT = 30.0  # seconds without a player after which this machine plays the chime itself
 _MAX_VOLUME_JUMP = 3
 _MIN_FADE_AFTER_SILENCE = 60.0  # seconds
-_MAX_CHIME_TIME = 1800.0  # seconds that the built-in sound repeats
+_MAX_CHIME_TIME = 1800.0  # seconds for which the built-in sound repeats
 _SNOOZE_FADE = 3.0  # seconds
 _DURATION_OVER = "its duration is over"
-_END_FADE = 30.0  # seconds at most when the alarm's duration is over
+_END_FADE = 30.0  # seconds: longest fade when the alarm's duration is over
 
 
 async def ring(options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint | None) -> Result:
@@ -67,16 +67,16 @@ class AlarmSession(MusicSession):
     ) -> None:
         super().__init__(options, context, player, checkpoint)
         self._sources = SourceList(options.play or (), context, stack)
-        self._monitor: PlaybackMonitor | None = None  # None: the source is still to be started
-        self._owns_playback = resumed  # the music that plays may be ours
+        self._monitor: PlaybackMonitor | None = None  # None: the source has to be started
+        self._owns_playback = resumed  # after a resumption, the music that plays may be the alarm's
         self._resumed = resumed
         self._player_lost_at: float | None = None
         self._failed_sources: list[str] = []
         self._last_level: int | None = None
         self._queue_version = 0
         self._last_limit = 100
-        self._stops_player = True  # at the end; False if the user stopped it
-        self._signal = ""  # snooze, stop or PREEMPT, until it is handled
+        self._stops_player = True  # whether the player is stopped at the end; False if the user stopped it
+        self._signal = ""  # snooze, stop or PREEMPT, until the signal is handled
 
     async def run(self) -> Result:
         """Ring until the alarm ends, and return its result."""
@@ -132,7 +132,7 @@ class AlarmSession(MusicSession):
     async def _ring(self) -> None:
         state = await self.poll_player()
         if state is None:
-            self._monitor = None  # start again after the announcement, at the volume of that moment
+            self._monitor = None  # start again after the announcement, at the volume that is due then
             self.volume.accept_restored()
             return
         if self._player_restarted(state):
@@ -182,13 +182,13 @@ class AlarmSession(MusicSession):
             and not self.checkpoint.user_took_volume
             and self._level() > self._last_level + _MAX_VOLUME_JUMP
         ):
-            self._restart_fade(self._last_level)  # the player was away for a while
+            self._restart_fade(self._last_level)  # the player was away, so the fade continues from the last volume
         self._resumed = False
         if state.muted:
             state = await self._unmute(state)
         if self.checkpoint.previous_volume is None:
             self.save(previous_volume=state.volume, modes=modes_of(state))
-        # Set the volume before anything plays, because a restarted player has its own volume.
+        # The volume is set before anything plays, because a restarted player has its own volume.
         self.volume = self.new_volume()
         await self.volume.set(self._level())
         await self._start_source()
@@ -203,7 +203,7 @@ class AlarmSession(MusicSession):
         except Unavailable:
             raise
         except Uncertain:
-            pass  # the monitor finds out whether it plays
+            pass  # the result is unknown; the monitor finds out whether it plays
         except ApplianceError as error:
             self._give_up_source(str(error))
             return
@@ -215,7 +215,7 @@ class AlarmSession(MusicSession):
     def _resolve_source(self) -> Source:
         try:
             return self._sources.resolve(self.checkpoint.source)
-        except Unavailable as error:  # of the source, not of the player
+        except Unavailable as error:  # the source is not available, the player is
             raise Refused(str(error)) from None
 
     def _still_plays(self, state: PlayerState) -> bool:
@@ -224,14 +224,14 @@ class AlarmSession(MusicSession):
             return False
         if self._resumed:
             if self.context.timestamp().boot != self.checkpoint.phase_started.boot:
-                return False  # the player resumed after a boot, at any volume
+                return False  # after a boot, the player may have resumed at any volume
             self.volume.assume(min(self.checkpoint.start_volume, self._level()), self._level())
             self._resumed = False
         level = self._level()
         current = level if state.volume is None else state.volume
         limit = min(level, self.context.max_volume())
         if not self.checkpoint.user_took_volume and self.checkpoint.start_volume <= current < limit - _MAX_VOLUME_JUMP:
-            self._restart_fade(current)  # the volume did not rise meanwhile
+            self._restart_fade(current)  # while the run was away, the volume did not rise
         return True
 
     def _stopped_by_user(self, state: PlayerState) -> bool:
@@ -259,7 +259,7 @@ class AlarmSession(MusicSession):
         self._failed_sources.append(f"{name}: {reason.removeprefix(f'{name} cannot be played: ')}")
         self._monitor, self._owns_playback = None, False
         if not self._sources.has_source(index + 1):
-            # This machine plays the sound now; the player is tried again after each chime.
+            # This machine plays the sound now. After each chime, it tries the player again.
             self._player_lost_at = self.now() - PLAYER_TIMEOUT
             raise Unavailable(self._failed_sources[-1])
         self.save(source=index + 1)
@@ -283,7 +283,7 @@ class AlarmSession(MusicSession):
         checkpoint, end = self.checkpoint, self.options.final_volume
         if checkpoint.user_took_volume and checkpoint.previous_volume is not None:
             return min(checkpoint.previous_volume, end)
-        if not checkpoint.heard:  # the fade starts with the sound
+        if not checkpoint.heard:  # the fade starts when the sound is heard
             return checkpoint.start_volume
         return Fade(start=checkpoint.start_volume, end=end, seconds=checkpoint.seconds).at(self.phase_age())
 
@@ -378,11 +378,11 @@ class AlarmSession(MusicSession):
         self._monitor, self.volume = None, self.new_volume()
         self.context.progress(None, str(error))
         timed_out = self.now() - self._player_lost_at >= PLAYER_TIMEOUT
-        if self.end_reason:  # only the volume is still to be restored
+        if self.end_reason:  # the session has ended, and only has to restore the volume
             self._wait_to_restore()
         elif self.checkpoint.phase is Phase.SNOOZING or not timed_out:
             return
-        elif self.checkpoint.phase is Phase.FADING_OUT:  # without a player it is silent
+        elif self.checkpoint.phase is Phase.FADING_OUT:  # without a player, the music has ended already
             if self.checkpoint.snoozes:
                 self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds())
             else:
@@ -397,7 +397,7 @@ class AlarmSession(MusicSession):
     def _wait_to_restore(self) -> None:
         """Wait for the player, but not while another alarm waits for this one to end."""
         assert self._player_lost_at is not None
-        if self.checkpoint.phase is not Phase.FADING_OUT:  # so that no later run rings again
+        if self.checkpoint.phase is not Phase.FADING_OUT:  # saved, so that no later run rings again
             self.start_phase(Phase.FADING_OUT, 0.0, snoozes=False)
         patience = PLAYER_TIMEOUT if self._signal == PREEMPT else MAX_AGE
         if self.now() - self._player_lost_at >= patience:
@@ -409,7 +409,7 @@ class AlarmSession(MusicSession):
             await sounds.play_chime(min(level, self.context.max_volume()))
         except Unavailable as local_error:
             raise Unavailable(f"the alarm is silent: {error}; this machine: {local_error}") from None
-        self._last_level = level  # at which the player continues
+        self._last_level = level  # the volume at which the player continues
         if not self.checkpoint.heard:
             self.save(heard=True, phase_started=started)
 

@@ -49,7 +49,7 @@ class SourceList:
             try:
                 stations = self._context.stations()
             except ConfigError:
-                # An error in the stations file must not disable sources that need no station.
+                # An error in the stations file must not affect sources that are no stations.
                 if not self._names[index].startswith(("http://", "https://", "playlist:", "album:")):
                     raise
                 stations = ()

@@ -26,12 +26,12 @@ from pi_appliance.storage.model import Result
 CHIME = "chime"
 """The source that stands for a part of the built-in sound of alarms."""
 _CHIME_SECONDS = 7.2
-_FADE_TIME = 1.0  # seconds, out before the announcement and in after it
-_FADE_STEP = 0.25  # seconds
+_FADE_TIME = 1.0  # seconds of the fade before the announcement, and of the one after it
+_FADE_STEP = 0.25  # seconds between two steps of the fade
 _POLL_INTERVAL = 0.25  # seconds
-_START_TIMEOUT = 12.0  # seconds
-_MAX_LENGTH = 120.0  # seconds
-_PLAYER_TIMEOUT = 30.0  # seconds that restoring waits for a player that went away
+_START_TIMEOUT = 12.0  # seconds in which the announcement must start to play
+_MAX_LENGTH = 120.0  # seconds after which the announcement is ended
+_PLAYER_TIMEOUT = 30.0  # seconds to wait for a lost player before restoring is given up
 
 
 async def announce(options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint | None) -> Result:
@@ -137,7 +137,7 @@ class AnnouncementSession(MusicSession):
                 if elapsed < (_MAX_LENGTH if heard else _START_TIMEOUT) and self.context.next_signal() != "stop":
                     continue
             if heard or not state.error:
-                # A sound may be so short that it started and ended between two polls.
+                # A sound may be so short that it starts and ends between two polls.
                 return "" if heard or not is_current or state.playback is PlaybackState.STOPPED else "it did not start"
             return state.error
 
@@ -171,17 +171,18 @@ class AnnouncementSession(MusicSession):
     async def _try_restore(self) -> None:
         """Restore from any point of the announcement. Safe to repeat."""
         checkpoint, position, state = self.checkpoint, self.checkpoint.player_position, await self.player.state()
-        if position is None:  # nothing was changed yet
+        if position is None:  # the announcement was interrupted before it changed anything
             return
         announcement_ids = await self._queue_ids()
         playing_id = state.track.id if state.track is not None and state.playback is PlaybackState.PLAYING else None
-        # The user has chosen other music meanwhile, or the fade has not ended.
+        # Other music plays if the user chose it meanwhile, or if the fade had not ended.
         other_music = playing_id is not None and playing_id not in announcement_ids
         if not other_music:
             await self.volume.set(0)
-            if state.playback is not PlaybackState.STOPPED:  # MPD pauses at the end of a track that is not the last
+            # at the end of a track that is not the last one, MPD pauses
+            if state.playback is not PlaybackState.STOPPED:
                 await self.player.stop()
-        # While nothing plays, because MPD would open the announcement again as the next track.
+        # Removed while it does not play, or MPD would start it again as the next track.
         await self.player.remove_tracks(announcement_ids)
         if checkpoint.modes is not None:
             await self.set_modes(checkpoint.modes)

@@ -19,8 +19,8 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage import model
 from pi_appliance.storage.run_requests import RunRequest
 
-_POLL_INTERVAL = 0.2  # seconds between two looks for the end of a run
-_RECENT_RUNS = 20  # several announcements may wait for one another
+_POLL_INTERVAL = 0.2  # seconds between two checks whether a run has ended
+_RECENT_RUNS = 20  # runs in which the requested one is searched: several announcements may wait for one another
 
 Handler = Callable[[MusicServices, Values], Awaitable[list[AlarmJson]]]
 
@@ -48,7 +48,8 @@ async def copy(services: MusicServices, values: Values) -> AlarmJson:
 
 
 async def _added(services: MusicServices, name: str) -> AlarmJson:
-    job_editor.forget(services.appliance, name)  # an earlier alarm of that name may have been removed in an editor
+    # the state of an earlier alarm of that name, which was removed in an editor
+    job_editor.forget(services.appliance, name)
     await services.daemon.apply_configuration()
     return await get_alarm(services, {"job": name})
 

@@ -27,7 +27,7 @@ from pi_appliance.scheduling.schedule import group_days, parse_days, weekly_time
 RESERVED_NAMES = ("new", "off", "on", "once", "skip", "snooze", "stop", "unskip")
 """Parts of paths of the page and the API."""
 _DEFAULTS = Options(action=Action.ALARM)
-_PLAYER_TIMEOUT = 3.0  # seconds
+_PLAYER_TIMEOUT = 3.0  # seconds to wait for the player's list of playlists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ def _changed_entry(config: Config, job: Job, entry: Mapping[str, Any], before: A
         raise InvalidOption("an alarm needs something to play; choose a station, a playlist or an album")
     options = _changed_options(entry["with"], before, values)
     wanted = {key: value for key, value in {**entry["with"], **options}.items() if value is not None}
-    loader.override_options(config, job, wanted)  # raises InvalidOption
+    loader.override_options(config, job, wanted)  # raises InvalidOption if an option is wrong
     result: object = entry
     for key, value in options.items():
         result = (

@@ -10,7 +10,7 @@ from pi_appliance.music.player import Player
 
 _CURVE = 25.0
 """MPD's software mixer has the amplitude exp(volume / 25) - 1; those of sound cards are similar."""
-_ALMOST_SILENT = 0.5  # stands for volume 0, whose decibels are minus infinity
+_ALMOST_SILENT = 0.5  # volume that stands for 0, because 0 would be minus infinity in decibels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Fade:
         low, high = decibels(self.start), decibels(self.end)
         level = low + (high - low) * elapsed / self.seconds
         volume = _CURVE * math.log1p(10 ** (level / 20))
-        # Rounded towards the start, so that each step comes late rather than early.
+        # Rounded towards the start volume, so that a step comes late rather than early.
         step = math.floor(volume + 1e-9) if self.end > self.start else math.ceil(volume - 1e-9)
         return min(max(step, min(self.start, self.end)), max(self.start, self.end))
 
@@ -69,12 +69,13 @@ class VolumeControl:
         previous = (await self._player.state()).volume
         try:
             await self._player.set_volume(volume)
-        except Refused:  # no mixer, or none before something plays
+        except Refused:  # there is no mixer, or none before something plays
             self._requested = None
             return
         self._requested, self._before_last = volume, previous
         current = (await self._player.state()).volume
-        # A player that still reports another volume is on its way: all values between are ours.
+        # While the player still reports another volume, it may pass all values in between: they are
+        # ours.
         values = {volume} if current == volume else {volume, *(x for x in (previous, current) if x is not None)}
         self._low, self._high = min(values), max(values)
 

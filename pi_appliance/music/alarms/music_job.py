@@ -180,14 +180,15 @@ class Options:
         """How long the music plays before it sleeps, if no time of day is set."""
         if self.in_ is not None:
             return self.in_
-        # `play-out: track` without a time means the end of the current track, not in half an hour.
+        # Without a time, `play-out: track` means the end of the current track, not half an hour
+        # later.
         return timedelta(0) if self.play_out or self.action is Action.STOP else timedelta(minutes=30)
 
 
 def _source_errors(text: str) -> list[str]:
     try:
         model.parse_source(text, ())
-    except UnknownName:  # a station name: the stations file is not read here
+    except UnknownName:  # it may be a station; the file of stations is not read here
         return []
     except ValueError as error:
         return [str(error)]

@@ -22,8 +22,8 @@ from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp
 
 MAX_AGE = 3600.0  # seconds after which an interrupted session is not resumed
-POLL_INTERVAL = 1.0  # seconds between two polls of the player, and between two steps of the volume
-RETRY_TIMEOUT = 8.0  # seconds
+POLL_INTERVAL = 1.0  # seconds between two polls of the player, and between two changes of the volume
+RETRY_TIMEOUT = 8.0  # seconds for which a failed call to the player is repeated
 _RETRY_INTERVAL = 0.25  # seconds
 _MAX_ANNOUNCEMENT_AGE = 300.0  # seconds after which an announcement counts as ended
 
@@ -59,7 +59,7 @@ class PlaybackPosition:
     position: int | None
     uri: str
     elapsed: float | None
-    is_file: bool  # it has an end, so that a seek is possible
+    is_file: bool  # a file has an end, so the position in it can be restored
     queue_length: int
 
 
@@ -68,21 +68,21 @@ class Checkpoint:
     """The saved state of a session."""
 
     phase: Phase
-    phase_started: Timestamp  # for a fade: when it would have started at its pace
-    session_started: Timestamp  # or the last ring after a snooze
+    phase_started: Timestamp  # when a phase began; for a fade, when it would have begun at its pace
+    session_started: Timestamp  # when the session began; after a snooze, when the alarm rang again
     seconds: float = 0.0  # length of the phase
-    start_volume: int = 0  # of the fade of this phase
-    source: int = 0  # index of the source that plays; beyond the last one: the built-in sound
+    start_volume: int = 0  # volume at which the fade of this phase begins
+    source: int = 0  # index of the source that plays; higher ones are the built-in sound
     heard: bool = False
     user_took_volume: bool = False
-    snoozes: bool = False  # snoozes after FADING_OUT, else ends
-    previous_volume: int | None = None  # to restore
-    modes: QueueModes | None = None  # to restore
-    until: str = ""  # local end time without a time zone
+    snoozes: bool = False  # whether the alarm snoozes after FADING_OUT; otherwise it ends
+    previous_volume: int | None = None  # volume to restore at the end
+    modes: QueueModes | None = None  # modes to restore at the end
+    until: str = ""  # local time at which the session ends, without a time zone
     album: str = ""  # the album that is played out
     player_position: PlaybackPosition | None = None
-    queue_id: int | None = None  # of the announcement
-    uri: str = ""  # of the announcement, or of the track that is played out
+    queue_id: int | None = None  # id of the announcement in the queue
+    uri: str = ""  # address of the announcement, or of the track that is played out
 
 
 def dump(options: Options, checkpoint: Checkpoint) -> str:
@@ -127,7 +127,7 @@ def _value_to_json(value: Any) -> Any:
 
 def _from_json(kind: Any, value: Any) -> Any:
     """Return the value of the type `kind` of which `_value_to_json` made `value`."""
-    if isinstance(kind, UnionType):  # the other type is None
+    if isinstance(kind, UnionType):  # such as `int | None`: the other type is None
         return None if value is None else _from_json(get_args(kind)[0], value)
     if kind is Timestamp:
         return _parse_timestamp(value)
@@ -157,7 +157,7 @@ class MusicSession:
         self.options, self.context, self.player, self.checkpoint = options, context, player, checkpoint
         self.volume = self.new_volume()
         self._was_announcing = False
-        self.end_reason = ""  # once it is known
+        self.end_reason = ""  # why the session ended, once that is known
         self.finished = False
 
     def new_volume(self) -> VolumeControl:

@@ -32,7 +32,7 @@ _DURATIONS = ("0s", "30m", "1h", "2h")
 _STARTS = ("1", "5", "10", "20")
 _SNOOZES = ("5m", "9m", "15m")
 _WEEK = (*WEEKDAYS[1:], WEEKDAYS[0])
-_MAX_CHOICES = 40  # stations and playlists each that are offered; others are found by search
+_MAX_CHOICES = 40  # stations that are offered, and as many playlists; others are found by search
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,8 @@ class AlarmPages:
             snoozes=sorted({*_SNOOZES, form.snooze} - {""}, key=_length),
             maximum=alarm.limit if alarm else always,
             always=always,
-            hours_apply=zone.key == config.time_zone.key,  # alarm.js knows the time of day of the alarm only
+            # alarm.js only knows the alarm's time of day, in the zone of the alarm
+            hours_apply=zone.key == config.time_zone.key,
             choices=await self._sources(),
             describe=describe_text,
             local_now=self._services.now().astimezone(zone),
@@ -184,7 +185,7 @@ class AlarmPages:
     async def _sources(self) -> Mapping[str, str]:
         """Return the names of stations and playlists by their sources."""
         sources: dict[str, str] = {}
-        with contextlib.suppress(ApplianceError):  # the file of stations is wrong, which the page of stations says
+        with contextlib.suppress(ApplianceError):  # a wrong file of stations is reported by the page of stations
             sources |= {each.name: each.name for each in self._services.stations.all()[:_MAX_CHOICES]}
         if self._services.daemon.hub.state is not None:
             with contextlib.suppress(ApplianceError):
@@ -209,5 +210,5 @@ class AlarmPages:
 def _length(text: str) -> Any:
     try:
         return units.parse_duration(text)
-    except ValueError:  # as it was typed
+    except ValueError:  # not a valid duration: sorted first
         return units.parse_duration("0s")

@@ -40,7 +40,7 @@ EXAMPLE_JOBS = {
     SLEEP: "sleep: {kind: music, with: {action: sleep}}",
     ANNOUNCE: "announce: {kind: music, with: {action: announce}}",
 }
-_MAX_SLOTS = 200  # scheduled times searched for the next one that is selected
+_MAX_SLOTS = 200  # scheduled times in which the next selected one is searched
 _MAX_SLEEP = timedelta(hours=24)
 
 
@@ -393,7 +393,7 @@ def sleep_timer(appliance: Appliance) -> SleepTimer | None:
     appliance.sweep()
     for job in jobs_with_action(appliance, SLEEP):
         session = active_session(appliance, job)
-        if requests := appliance.store.requests.pending(job.name):  # the newest replaces the active one
+        if requests := appliance.store.requests.pending(job.name):  # the newest request will replace the active timer
             return SleepTimer(job=job.name, phase=STARTING, ends_at=_requested_end(appliance, job, requests[-1]))
         if session is not None:
             status = _status_text(appliance, session)
@@ -407,7 +407,7 @@ def _requested_end(appliance: Appliance, job: Job, request: RunRequest) -> datet
     """Return when the music will stop; None if it depends on the music."""
     try:
         options = loader.override_options(appliance.config, job, request.arguments)
-    except InvalidOption:  # the configuration has changed since
+    except InvalidOption:  # the configuration has changed since the request
         return None
     zone = appliance.config.zone_of(job)
     if options.at is not None:
@@ -448,7 +448,7 @@ def set_sleep_timer(
         arguments = {}
     if fade is not None:
         arguments["fade"] = fade
-    loader.override_options(appliance.config, job, arguments)  # raises InvalidOption
+    loader.override_options(appliance.config, job, arguments)  # raises InvalidOption if an argument is wrong
     _end_sleep_timers(appliance)
     return request_run(appliance, job, now, arguments, now=now)
 
@@ -517,5 +517,5 @@ def announcement_arguments(
     options: Any = job.options
     if not (text or source or options.text or options.source):
         raise InvalidOption("nothing to announce; give a text or a source")
-    loader.override_options(appliance.config, job, arguments)  # raises InvalidOption
+    loader.override_options(appliance.config, job, arguments)  # raises InvalidOption if an argument is wrong
     return job, arguments

@@ -82,7 +82,7 @@ class SleepSession(MusicSession):
                 return self._result()
             if signal == PREEMPT and self.checkpoint.phase is not Phase.WAITING:
                 self.end_reason = "asleep; an alarm rings now"
-                if resumed:  # the music may already be the alarm's
+                if resumed:  # after a resumption, an alarm may have started other music
                     self.finish(self.end_reason)
                     return self._result()
             resumed = False
@@ -112,13 +112,14 @@ class SleepSession(MusicSession):
         fade_before_end = 0.0 if self.options.play_out or self.options.action is Action.STOP else fade
         if remaining > fade_before_end:
             self.context.progress(None, f"asleep in {format_seconds(remaining)}")
-            # Short, so that clock changes and signals are noticed soon.
+            # Slept in short steps, so that clock changes and signals are noticed soon.
             return min(remaining - fade_before_end, 2 * POLL_INTERVAL)
         state = await self.poll_player()
         if state is None:
             return POLL_INTERVAL
         if self.options.play_out is None or state.track is None or state.track.duration is None:
-            # A stop fades after its time; a sleep timer has faded out when its time is over.
+            # A stop begins its fade after its time. The fade of a sleep timer ends when its time is
+            # over.
             seconds = fade if fade_before_end == 0.0 else min(fade, max(remaining, 0.0))
             return await self._start_fade_out(state, seconds)
         self.start_phase(Phase.PLAYING_OUT, 0.0, uri=state.track.uri, album=state.track.album)
@@ -179,7 +180,7 @@ class SleepSession(MusicSession):
             and (state.error or state.track is None)
             and age < checkpoint.seconds
         ):
-            return POLL_INTERVAL  # the stream broke off; reconnecting waits until this session ends
+            return POLL_INTERVAL  # the stream broke off; the watchdog reconnects it after this session
         if state.playback is not PlaybackState.PLAYING:
             await self._end("nothing was playing")
             return POLL_INTERVAL
@@ -190,7 +191,7 @@ class SleepSession(MusicSession):
             await self._end("stopped" if self.options.action is Action.STOP else "asleep")
             return POLL_INTERVAL
         level = Fade(start=checkpoint.start_volume, end=0, seconds=checkpoint.seconds).at(age)
-        # The user may lower the volume meanwhile.
+        # A volume that the user has lowered further is kept.
         await self.volume.set(level if state.volume is None else min(level, state.volume))
         self.context.progress(age / checkpoint.seconds, f"fading out, at volume {level}")
         return min(POLL_INTERVAL, max(checkpoint.seconds - age, 0.0))
@@ -215,7 +216,7 @@ class SleepSession(MusicSession):
     def _wait_for_player(self) -> float:
         self._player_lost_at = self.now() if self._player_lost_at is None else self._player_lost_at
         self.volume = self.new_volume()
-        # After the fade has begun, the volume is still to be restored.
+        # Once the fade has begun, the old volume must be restored, so the player is awaited longer.
         patience = _PLAYER_TIMEOUT if self.checkpoint.previous_volume is None else MAX_AGE
         if self.now() - self._player_lost_at >= patience:
             self.finish("the player went away and did not come back")

@@ -21,7 +21,7 @@ from pi_appliance.music.alarms.fade import amplitude
 from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, TTS_PROGRAMS
 
 SAMPLE_RATE = 22_050  # Hz
-SECONDS = 12  # length of the pattern, which is repeated
+SECONDS = 12  # seconds of the pattern, which is repeated
 MIME = "audio/wav"
 
 # Start in seconds and pitch in Hz of each bell: a chord of D major, up and down.
@@ -30,9 +30,10 @@ _BELLS = ((0.0, 293.66), (1.2, 369.99), (2.4, 440.0), (3.6, 587.33), (6.0, 587.3
 _PARTIALS = ((1.0, 0.6, 0.9), (2.0, 0.25, 0.45), (3.01, 0.1, 0.2), (4.2, 0.05, 0.1))
 _ATTACK = 0.02  # seconds; without it each bell would start with a click
 _BELL_SECONDS = 5.0
-_FADE_SECONDS = 3.6  # after which a bell is quiet enough to be cut off
-_PEAK = 0.8  # of the range of a sample
-_TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation; the kernel picks our address for it
+_FADE_SECONDS = 3.6  # seconds after which a bell is quiet enough to be cut off
+_PEAK = 0.8  # share of the range of a sample that the loudest moment uses
+# an address for documentation, to which nothing is sent: the kernel only picks our address
+_TEST_ADDRESS = ("192.0.2.1", 9)
 _RANGE_HEADER = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 _TTS_TIMEOUT = 30.0  # seconds
 _PLAY_PROGRAMS: Sequence[tuple[str, ...]] = (("pw-play",), ("paplay",), ("aplay", "-q"))
@@ -54,15 +55,15 @@ def wav_file(pcm: bytes) -> bytes:
     return header + format_chunk + struct.pack("<4sI", b"data", len(pcm)) + pcm
 
 
-@lru_cache(maxsize=1)  # an alarm that fades in plays it at many volumes
+@lru_cache(maxsize=1)  # cached, because a fade plays the same wave at many volumes
 def _wave(seconds: float) -> "array[float]":
     """Return the first `seconds` of the pattern, from -1 to 1."""
     length = int(SAMPLE_RATE * seconds)
     wave = array("d", bytes(8 * length))
-    bells: dict[float, array[float]] = {}  # by pitch; some sound twice
+    bells: dict[float, array[float]] = {}  # key: pitch; some bells sound twice
     for start, pitch in _BELLS:
         if start + _FADE_SECONDS > seconds:
-            break  # it would be cut off with a click
+            break  # a bell that does not fit would be cut off with a click
         first = int(start * SAMPLE_RATE)
         bell = bells[pitch] = bells.get(pitch) or _bell(pitch)
         for number, value in enumerate(bell[: length - first], first):
@@ -136,13 +137,13 @@ class SoundServer:
 
         server = http.server.ThreadingHTTPServer((host, 0), Handler)
         server.daemon_threads = True
-        server.block_on_close = False  # a player that keeps its connection open must not block the run
+        server.block_on_close = False  # a player that keeps its connection open must not block the end of the run
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return server
 
 
 class _SoundHandler(http.server.BaseHTTPRequestHandler):
-    timeout = 30  # seconds
+    timeout = 30  # seconds without data after which a connection is closed
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
         """Log nothing."""
@@ -194,7 +195,7 @@ async def synthesize(text: str) -> bytes:
     name = next((each for each in TTS_PROGRAMS if shutil.which(each)), None)
     if name is None:
         raise Refused(f"{CANNOT_SPEAK}; {TTS_HINT}")
-    text = text.encode("utf-8", "replace").decode().replace("\0", " ")  # lone surrogates, NUL bytes
+    text = text.encode("utf-8", "replace").decode().replace("\0", " ")  # a program takes no lone surrogates and no NUL
     with tempfile.TemporaryDirectory() as folder:
         wav_path, text_path = Path(folder) / "speech.wav", Path(folder) / "text.txt"
         text_path.write_text(text, "utf-8")

@@ -23,9 +23,9 @@ Command = Sequence[str | int]
 list".
 """
 
-MAX_ARGUMENT_BYTES = 4000  # MPD closes the connection if a line is longer than its buffer
+MAX_ARGUMENT_BYTES = 4000  # bytes; MPD closes the connection if a line is longer than its buffer
 _BLOCK_BYTES = 1 << 18
-_MAX_LIST_COMMANDS = 1000  # per command list; MPD accepts 2 MiB
+_MAX_LIST_COMMANDS = 1000  # commands per list; MPD accepts lists up to 2 MiB
 _OK, _ACK_PREFIX = b"OK\n", b"ACK "
 _LIST_OK = re.compile(rb"^list_OK\n", re.MULTILINE)
 _ACK = re.compile(r"ACK \[(?P<code>\d+)@(?P<index>\d+)\] \{[^}]*\} ?(?P<message>.*)")
@@ -37,7 +37,7 @@ ACK_EXIST = FailureResponseCode.EXIST.value
 ACK_NOT_ALLOWED = (FailureResponseCode.PASSWORD.value, FailureResponseCode.PERMISSION.value)
 
 CONNECT_TIMEOUT = 1.0  # seconds for a connection and the greeting; detects an MPD that hangs
-REPLY_TIMEOUT = 5.0  # seconds without data after the greeting; a big folder takes time on a Pi
+REPLY_TIMEOUT = 5.0  # seconds without data after the greeting; listing a big folder takes time on a Pi
 MAX_PENDING_CONNECTIONS = 3  # MPD's backlog is 5; Linux lets the sixth retry only after a second
 
 
@@ -104,7 +104,7 @@ class MpdConnection:
         connection = writer.get_extra_info("socket")
         self._tcp = None if connection is None or connection.family == socket.AF_UNIX else connection
         self.timeout: float | None = None
-        self.pending_mutation = ""  # the last command that must not be repeated
+        self.pending_mutation = ""  # the last command that was sent and must not be repeated
         self.is_idle = False
         self.partition = ""
 
@@ -151,7 +151,7 @@ class MpdConnection:
     async def mutate(self, description: str, *commands: Command) -> list[Any]:
         """Execute a command list that is not repeated if the reply is lost."""
         for command in commands:
-            _encode(command)  # raises Refused before anything is sent
+            _encode(command)  # checks all commands, and raises Refused, before anything is sent
         self.pending_mutation = description
         return await self.command_list(*commands)
 
@@ -247,7 +247,7 @@ class MpdConnection:
         """
         self._writer.write(data)
         if self._tcp is not None:
-            with contextlib.suppress(OSError):  # a lost connection is reported by the reader
+            with contextlib.suppress(OSError):  # the reader reports a lost connection
                 self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     async def _read_reply(self) -> bytes:
@@ -309,7 +309,7 @@ class MpdClient:
             partition: the partition to use; empty: the default one.
         """
         self._name, self._address, self._password, self._partition = name, address, password, partition
-        self._add_lock = asyncio.Lock()  # so that two sources that are added at once do not mix
+        self._add_lock = asyncio.Lock()  # two sources that are added at the same time must not mix
         self._connecting = asyncio.Semaphore(MAX_PENDING_CONNECTIONS)
         self._connections: set[MpdConnection] = set()
 
@@ -358,7 +358,7 @@ class MpdClient:
 
     def _refused(self, error: MpdAckError) -> ApplianceError:
         explained = parsing.explain_error(error.message)
-        if explained != error.message:  # a track or station that cannot be played: its words are ours
+        if explained != error.message:  # for a track or station that cannot be played, our own words are shown
             return Refused(explained)
         message = parsing.add_hint(error.message)
         if error.code in ACK_NOT_ALLOWED:

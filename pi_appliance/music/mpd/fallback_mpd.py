@@ -15,14 +15,15 @@ from pathlib import Path
 from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
 
-MAX_SOCKET_BYTES = 107  # Linux's limit for the path of a socket
-START_TIMEOUT = 10.0  # seconds; it takes 0.5 s here, a few seconds on a Pi with a slow SD card
+MAX_SOCKET_BYTES = 107  # bytes: Linux's limit for the path of a socket
+START_TIMEOUT = 10.0  # seconds; a Pi with a slow SD card needs a few
 STOP_TIMEOUT = 3.0  # seconds
 LOG_NAME = "mpd.log"
-# The program that this becomes is killed with its parent. `setpriv` would do so, too, but it also
-# sets the capabilities, which the unit forbids.
+# The process becomes MPD, and the kernel kills it when its parent dies. `setpriv` can do that, too,
+# but it also sets capabilities, which the unit forbids.
 _DIE_WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"
-_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")  # without the secrets
+# variables that MPD inherits: none with a secret
+_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
 
 _CONFIG = """\
 # Written at each start.
@@ -69,7 +70,7 @@ async def run_private_mpd(folder: Path, music: Path | None) -> AsyncIterator[Pat
             config = _write_config(folder, music)
             process = await _start_process(config, folder / LOG_NAME)
             await _wait_for_answer(socket, process, folder / LOG_NAME)
-            socket.chmod(0o600)  # MPD opens it to everyone; so far the folder's mode protected it
+            socket.chmod(0o600)  # MPD lets everyone use its socket; until here, the mode of the folder protected it
         except OSError as error:
             raise files.write_error(folder, error) from None
         yield socket
@@ -107,7 +108,7 @@ async def _start_process(config: Path, log: Path) -> asyncio.subprocess.Process:
             stdout=output,
             stderr=output,
             env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            start_new_session=True,  # so that Ctrl-C in a terminal does not reach it
+            start_new_session=True,  # a session of its own, so that Ctrl-C in a terminal does not reach it
         )
 
 

@@ -129,10 +129,10 @@ def _add_command(name: str, source: Uri) -> Command:
     return ("playlistadd", name, source.uri if model.is_stream(source.uri) else source.uri.strip("/"))
 
 
-MANY_TRACKS = 2000  # in one folder; above, all names are streamed and only the page is read with tags
-MAX_LISTING_BYTES = 2 << 20  # of a listing, above which the same is done
+MANY_TRACKS = 2000  # tracks in one folder. Above this, all names are streamed, and tags are read for one page only
+MAX_LISTING_BYTES = 2 << 20  # bytes of a listing, above which the same is done
 MAX_IMAGE_BYTES = 16 << 20
-_CHUNK_BYTES = 1 << 18  # of an image; MPD's default is 8 kB per request
+_CHUNK_BYTES = 1 << 18  # bytes of an image per request; MPD's default is 8 kB
 _RATING, _LIKE, _LOVED = "rating", "like", "2"  # stickers that other MPD clients use, too
 
 
@@ -151,7 +151,7 @@ class LibraryCommands(MpdClient):
             if listing is not None:
                 saved = await _saved_playlists(mpd) if not path else set()
                 return model.cut_page(_to_entries(listing, saved), start, count)
-        # A new connection, because MPD closes one whose reply exceeds its output buffer.
+        # On a new connection: MPD closes one whose reply exceeds its output buffer.
         async with self._session() as mpd:
             return await _read_big_folder(mpd, path, start, count)
 
@@ -167,7 +167,7 @@ class LibraryCommands(MpdClient):
                 case EntryType.TRACK:
                     return await _find_songs(mpd, library_filter, start, count)
                 case EntryType.ARTIST:
-                    # The guests of a compilation are artists of its tracks only.
+                    # Guests on a compilation are no album artists; they are found by their tracks.
                     tags = ("albumartist", "artist")
                     replies = [(await _list_tag(mpd, library_filter, tag), tag) for tag in tags]
                     return _names_page(kind, replies, start, count)
@@ -245,7 +245,8 @@ class LibraryCommands(MpdClient):
 
     async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         async with self._session() as mpd:
-            # Before 0.24 MPD cannot return a part, and all tags may exceed its output buffer.
+            # MPD before 0.24 cannot return a part of a playlist, and tags for all of it may exceed
+            # its output buffer.
             page = model.cut_page(await _read_uris(mpd, name), start, count)
             return replace_items(page, await read_entries(mpd, page.items))
 
@@ -265,7 +266,7 @@ class LibraryCommands(MpdClient):
                     await _mutate(mpd, "add", ("searchaddpl", name, expression))
 
     async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
-        descending = sorted(set(positions), reverse=True)  # so that the other positions stay valid
+        descending = sorted(set(positions), reverse=True)  # from the end, so that the other positions stay valid
         async with self._session() as mpd:
             await _require_positions(mpd, name, descending)
             if descending:
@@ -312,7 +313,7 @@ async def _saved_playlists(mpd: MpdConnection) -> set[str]:
     """Return the saved playlists, which MPD lists at the top of the library like files."""
     try:
         return {playlist["playlist"] for playlist in await mpd.command("listplaylists")}
-    except MpdAckError:  # without a playlist folder
+    except MpdAckError:  # MPD may have no folder for playlists
         return set()
 
 
@@ -367,7 +368,8 @@ def _path_entry(kind: EntryType, path: str) -> Entry:
 
 
 async def _find_songs(mpd: MpdConnection, library_filter: LibraryFilter, start: int, count: int) -> Page[Entry]:
-    _, songs = await _search_songs(mpd, library_filter, f"{start}:{start + count + 1}")  # one more than needed
+    # one more than needed, to know whether there are more
+    _, songs = await _search_songs(mpd, library_filter, f"{start}:{start + count + 1}")
     entries = [model.track_entry(parsing.to_track(song)) for song in songs]
     more, items = len(entries) > count, entries[:count]
     length = start + len(items) if not more and (items or start == 0) else None
@@ -435,14 +437,14 @@ def _rating_commands(uri: str, stickers: Mapping[str, str], rating: TrackRating)
 
 def _to_rating(stickers: Mapping[str, str]) -> TrackRating:
     text = stickers.get(_RATING, "")
-    is_valid = text.isascii() and text.isdigit() and 1 <= int(text) <= 10  # other clients may write anything
+    is_valid = text.isascii() and text.isdigit() and 1 <= int(text) <= 10  # other clients may write anything here
     return TrackRating(rating=int(text) if is_valid else None, favourite=stickers.get(_LIKE) == _LOVED)
 
 
 async def _set_chunk_size(mpd: MpdConnection) -> None:
     try:
         await mpd.command("binarylimit", _CHUNK_BYTES)
-    except MpdAckError as error:  # before MPD 0.22.4
+    except MpdAckError as error:  # MPD before 0.22.4 does not know the command
         if error.code in ACK_NOT_ALLOWED:
             raise
 
@@ -462,8 +464,8 @@ async def _read_image(mpd: MpdConnection, command: str, uri: str) -> CoverArt | 
     except MpdAckError as error:
         if error.code in ACK_NOT_ALLOWED:
             raise
-        return None  # no image, or unreadable; MPD before 0.22 does not know `readpicture`
-    declared = fields.get("type", "")  # it is often wrong
+        return None  # there is no image, or it is unreadable; MPD before 0.22 does not know `readpicture`
+    declared = fields.get("type", "")  # the declared type is often wrong
     mime = model.detect_image_type(bytes(image[:12])) or (
         declared if declared.startswith("image/") else "application/octet-stream"
     )

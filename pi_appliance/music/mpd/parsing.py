@@ -24,9 +24,9 @@ _MODES = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
 SETTING_COMMANDS = {"crossfade": "crossfade", "replay-gain": "replay_gain_mode"}
 """MPD's command for each of `player_settings.SETTINGS`; `to_state` reads the values."""
 MODE_ARGUMENTS = {mode: argument for argument, mode in _MODES.items()}
-_OTHER_PARTITION = "dummy"  # plugin of an output that is in another partition
+_OTHER_PARTITION = "dummy"  # the plugin that MPD reports for an output in another partition
 NOT_AN_MPD = "the program there is not an MPD"
-_MAX_FOLDED_LENGTH = 100  # characters of a search; MPD limits the length of a command
+_MAX_FOLDED_LENGTH = 100  # characters of a search that ignores accents: MPD limits the length of a command
 _ACCENTED = (
     *("aàáâãäåāăą", "cçćĉċč", "dďđ", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iìíîïĩīĭį\u0131", "jĵ", "kķ", "lĺļľŀł", "nñńņňŉ"),
     *("oòóôõöøōŏő", "rŕŗř", "sśŝşšș", "tţťŧț", "uùúûüũūŭůűų", "wŵ", "yýÿŷ", "zźżž"),
@@ -35,7 +35,7 @@ _PATTERNS = {letter: rf"[{letters}]\p{{M}}*" for letters in _ACCENTED for letter
 _DECODER_ERROR = re.compile(r"Failed to decode (?P<uri>.+?)(; (?P<reason>.+))?", re.DOTALL)
 _HTTP_STATUS = re.compile(r"returned error: (\d{3})")
 _ALSA_ERROR = re.compile(r'.*Failed to open ALSA device "(?P<device>[^"]*)": (?P<reason>.+)', re.DOTALL)
-# What the kernel and ALSA say, and the cause with the way out.
+# Parts of error messages of the kernel and of ALSA, each with its cause and remedy.
 _ALSA_CAUSES = (
     ("busy", "another program uses it; stop that program"),
     ("Permission denied", "MPD may not use it; run: sudo usermod --append --groups audio mpd; and start MPD again"),
@@ -90,7 +90,7 @@ def explain_error(text: str) -> str:
     if alsa := _ALSA_ERROR.fullmatch(text):
         cause = next((cause for words, cause in _ALSA_CAUSES if words in alsa["reason"]), alsa["reason"])
         return f"the sound device {alsa['device']} cannot be opened: {cause}"
-    if "JACK server" in text:  # Debian's MPD tries JACK last, if there is no sound card
+    if "JACK server" in text:  # without a sound card, Debian's MPD tries JACK last
         return "this machine has no sound card that MPD can use; plug one in, and see: pi-appliance music card"
     match = _DECODER_ERROR.fullmatch(text)
     if match is None:
@@ -186,7 +186,7 @@ def describe_error(error: Exception) -> str:
             return "it closed the connection"
         case socket.gaierror() | PermissionError():
             return str(error.strerror)
-        case OSError() if error.errno is None:  # asyncio tried several addresses and lists all errors
+        case OSError() if error.errno is None:  # asyncio has tried several addresses, and lists all errors
             return "nothing listens there"
         case OSError():
             return str(error.strerror)
@@ -236,7 +236,7 @@ def _word_filters(text: str, *, regex: bool) -> list[str]:
     if not regex:
         return [f"(any contains {quote_value(word)})" for word in text.split()]
     to_pattern = _fold_pattern if len(text) <= _MAX_FOLDED_LENGTH else re.escape
-    # Without UTF, only ASCII letters would match in both cases.
+    # (*UTF) makes all letters match in both cases, not only ASCII letters.
     return [f"(any =~ {quote_value(f'(*UTF)(?i){to_pattern(word)}')})" for word in text.split()]
 
 
@@ -249,7 +249,7 @@ def _fold_pattern(word: str) -> str:
 def _tag_filters(library_filter: LibraryFilter) -> list[str]:
     parts = []
     if library_filter.artist:
-        # Artist of the album or of the track. MPD has no OR, so: not (neither of them).
+        # The artist of the album or of the track. MPD has no OR, so this is: not (neither of them).
         name = quote_value(library_filter.artist)
         parts.append(f"(!((artist != {name}) AND (albumartist != {name})))")
     if library_filter.album:

@@ -41,10 +41,10 @@ from pi_appliance.music.mpd.library import LibraryCommands, no_such_playlist, se
 from pi_appliance.music.player_settings import PlayerSetting
 
 _PLAYLIST_SUFFIXES = {".m3u", ".m3u8", ".pls", ".xspf", ".asx", ".cue"}
-_HIGHEST_PRIORITY = 255  # in random mode, tracks with it are played next
-_BATCH = 100  # entries of a playlist that are looked up at once
+_HIGHEST_PRIORITY = 255  # in random mode, tracks with this priority are played next
+_BATCH = 100  # entries of a playlist that are looked up at a time
 _QUEUE_FULL = "the queue would be too long for MPD (max_playlist_length in mpd.conf)"
-_TEMPORARY_NAME = "pi-appliance is saving"  # of the new playlist while an old one is replaced
+_TEMPORARY_NAME = "pi-appliance is saving"  # name of the new playlist until it replaces the old one
 
 
 async def _stop_before(mpd: MpdConnection, status: Mapping[str, str], *query: str | int) -> bool:
@@ -149,7 +149,7 @@ async def _has_playable_entry(mpd: MpdConnection, playlist: str) -> bool:
 async def _replace_queue(mpd: MpdConnection, source: Source, command: Command, *, play: bool) -> tuple[int, int]:
     """Replace the queue with the tracks that `command` adds, as many as MPD's limit allows."""
     play_commands: Sequence[Command] = [("play", 0)] if play else []
-    # A stream gets its title before it plays: one that fails at once has its name in the error.
+    # A stream gets its title before it plays, so that an error at the start can name it.
     later = play_commands if isinstance(source, Uri) and source.title else []
     try:
         _, reply, status, *_ = await mpd.mutate(
@@ -171,7 +171,7 @@ async def _append(mpd: MpdConnection, source: Source, command: Command) -> tuple
     except MpdAckError as error:
         if error.code != ACK_PLAYLIST_MAX or error.index != 1:
             raise
-        # MPD keeps the tracks that still fitted.
+        # MPD keeps the tracks that fitted into the queue, so they are removed.
         length = int(parse_reply("status", error.replies[0])["playlistlength"])
         await mpd.mutate("add", ("delete", f"{length}:"))
         raise Refused(_QUEUE_FULL) from None
@@ -206,7 +206,7 @@ def _title_commands(source: Source, song_id: str | None) -> list[Command]:
 async def _replace_playlist(mpd: MpdConnection, name: str) -> None:
     """Save the queue as `name`, so that a power cut leaves either the old or the new playlist."""
     try:
-        await mpd.command("rm", _TEMPORARY_NAME)  # left over from a power cut
+        await mpd.command("rm", _TEMPORARY_NAME)  # may be left over from a power cut
     except MpdAckError as error:
         if error.code != ACK_NO_EXIST:
             raise
@@ -231,7 +231,7 @@ _REQUIRED_COMMANDS = {
     Capability.REMOVE: {"deleteid"},
     Capability.SHUFFLE: {"shuffle"},
     Capability.PRIORITY: {"prioid"},
-    Capability.PLAYLISTS: {"listplaylists", "load"},  # `commands` omits them without a playlist_directory
+    Capability.PLAYLISTS: {"listplaylists", "load"},  # MPD omits these commands if it has no playlist_directory
     Capability.EDIT_PLAYLISTS: {"playlistadd", "playlistdelete", "playlistmove", "rename", "rm"},
     Capability.SAVE: {"save", "rm", "rename"},
     Capability.PARTITIONS: {"partition", "newpartition", "delpartition", "moveoutput"},
@@ -240,7 +240,7 @@ _REQUIRED_LIBRARY_COMMANDS = {
     Capability.FOLDERS: {"lsinfo"},
     Capability.TAGS: {"list", "find"},
     Capability.SEARCH: {"search"},
-    Capability.STICKERS: {"sticker"},  # omitted without a sticker_file
+    Capability.STICKERS: {"sticker"},  # MPD omits this command if it has no sticker_file
     Capability.ART: {"albumart"},
     Capability.UPDATE: {"update"},
 }
@@ -273,8 +273,8 @@ class MpdPlayer(LibraryCommands):
             if position is not None and not 0 <= position < length:
                 raise Refused(f"there is no track {position + 1} in the queue; it ends with {length}")
             if position is not None and at > 0:
-                # `seek` also plays, so that the start of the track is not heard.
-                with contextlib.suppress(MpdAckError):  # the track does not support seeking
+                # `seek` also starts playback, so the start of the track is not heard.
+                with contextlib.suppress(MpdAckError):  # not every track supports seeking
                     await mpd.command("seek", position, f"{at:.3f}")
                     return
             await _stop_before(mpd, status, *(() if position is None else ("playlistinfo", position)))
@@ -303,7 +303,7 @@ class MpdPlayer(LibraryCommands):
     async def next(self) -> None:
         async with self._session() as mpd:
             status = await mpd.command("status")
-            following = status.get("nextsong")  # a stopped MPD would not know it
+            following = status.get("nextsong")  # read before: a stopped MPD does not know the next song
             if not following or not await _stop_before(mpd, status, "playlistinfo", following):
                 await mpd.mutate("next", ("next",))
             else:
@@ -321,7 +321,8 @@ class MpdPlayer(LibraryCommands):
             is_connecting = _is_connecting(await mpd.command("status"))
             if is_connecting and model.is_stream((await mpd.command("currentsong")).get("file", "")):
                 raise Refused("the station has not sent anything yet, so there is no place to seek")
-            await mpd.command("seekcur", f"{max(0.0, seconds):.3f}")  # with a sign it would be relative
+            # without a sign, which would make the time relative
+            await mpd.command("seekcur", f"{max(0.0, seconds):.3f}")
 
     async def set_volume(self, volume: int) -> None:
         async with self._session() as mpd:
@@ -370,7 +371,8 @@ class MpdPlayer(LibraryCommands):
         async with self._session() as mpd:
             await mpd.command("moveoutput", name)
 
-    # The following commands do not enter the current partition, which may have been deleted.
+    # The following commands work without entering the current partition, which may have been
+    # deleted.
 
     async def list_partitions(self) -> Sequence[Partition]:
         async with self._session(partition=False) as mpd:
@@ -381,7 +383,7 @@ class MpdPlayer(LibraryCommands):
             await self._enter_partition(mpd, name)
         self._partition = name
         for connection in self._connections:
-            connection.end_idle()  # so that `watch_changes()` follows
+            connection.end_idle()  # `watch_changes()` then continues in the new partition
 
     async def create_partition(self, name: str) -> None:
         messages = {
@@ -406,8 +408,9 @@ class MpdPlayer(LibraryCommands):
             partitions = [each["partition"] for each in await mpd.command("listpartitions")]
             others = [name for name in partitions if name != (self._partition or model.DEFAULT_PARTITION)]
             for name in others:
-                with contextlib.suppress(MpdAckError):  # it was deleted meanwhile
-                    # Only within a command list: MPD does not delete a partition that has clients.
+                with contextlib.suppress(MpdAckError):  # it may have been deleted meanwhile
+                    # All in one command list, because MPD does not delete a partition in which a
+                    # client stays.
                     enter, leave = ("partition", name), ("partition", model.DEFAULT_PARTITION)
                     _, status, _ = await mpd.command_list(enter, ("status",), leave)
                     if int(status.get("volume", "-1")) > limit:
@@ -425,7 +428,7 @@ class MpdPlayer(LibraryCommands):
             subsystems = SUBSYSTEMS if mpd.version >= _PARTITION_EVENTS_SINCE else SUBSYSTEMS[:-1]
             yield frozenset(subsystems)
             while True:
-                if mpd.partition != self._partition:  # `use_partition()` ended the idle
+                if mpd.partition != self._partition:  # `use_partition()` has ended the idle command
                     await self._enter_partition(mpd, self._partition)
                     yield frozenset(subsystems)
                     continue
@@ -472,7 +475,8 @@ class MpdPlayer(LibraryCommands):
 
     async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
         async with self._session() as mpd:
-            # Not repeated, because after a restart of MPD the id may belong to another track.
+            # The command is not repeated: after a restart of MPD, the id may belong to another
+            # track.
             await mpd.mutate("move", ("moveid", id, to))
 
     async def remove_tracks(self, ids: Collection[int]) -> None:

@@ -60,7 +60,7 @@ class Options:
         try:
             parse_address(self.address)
         except ValueError as error:
-            shown = "this" if "@" in self.address else repr(self.address)  # never a password
+            shown = "this" if "@" in self.address else repr(self.address)  # an address with a password is not repeated
             return [(("address",), f"{shown} is not an address of MPD", str(error))]
         return []
 
@@ -89,7 +89,7 @@ class MusicFolder:
 
     path: Path
     copy_command: str
-    open_command: str  # "" if others than root may write there
+    open_command: str  # "" if users can write there already
 
 
 def has_local_player(config: Config) -> bool:
@@ -104,12 +104,12 @@ def find_music_folder(config: Config, root: Path) -> MusicFolder | None:
         return None
     try:
         found = _MUSIC_SETTING.search((root / "etc/mpd.conf").read_text("utf-8", "replace"))
-    except OSError:  # the configuration of MPD may be readable by MPD only
+    except OSError:  # only MPD may be able to read its configuration
         found = None
     path = Path(found[1] if found else _DEFAULT_MUSIC)
     try:
         status = (root / path.relative_to("/")).stat()
-    except (OSError, ValueError):  # it does not exist, or it is a server such as nfs://
+    except (OSError, ValueError):  # the folder does not exist, or is a server such as nfs://
         return None
     is_closed = status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return MusicFolder(

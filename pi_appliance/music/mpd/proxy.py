@@ -24,8 +24,8 @@ from pi_appliance.music.player_hub import PlayerHub, Upstream
 from pi_appliance.music.radio.streams import require_public_host
 from pi_appliance.scheduling.appliance import Appliance
 
-MAX_CLIENTS = 60  # MPD allows 100 connections, including the appliance's own
-CONNECT_ATTEMPTS = 3  # per client
+MAX_CLIENTS = 60  # MPD allows 100 connections, including those of the appliance itself
+CONNECT_ATTEMPTS = 3  # attempts to connect each client with MPD
 GREETING_TIMEOUT = 3.0  # seconds for a connection to MPD and its greeting
 BLOCK_BYTES = 65_536
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
@@ -172,7 +172,7 @@ class Relay:
         except OSError as error:
             return _log.info("mpd-proxy client rejected client=%s reason=MPD is not reached: %s", client, error)
         policy = self._hub.policy
-        password = self._mpd_password if upstream == self._hub.mpd_address else ""  # the silent MPD has none
+        password = self._mpd_password if upstream == self._hub.mpd_address else ""  # the silent MPD has no password
         check_address = None if ipaddress.ip_address(client.partition("%")[0]).is_loopback else self._check_address
         command_filter = None
         if policy.volume_policy is not None or check_address is not None:
@@ -209,7 +209,7 @@ async def _read_greeting(
         reader, writer = await _open_connection(upstream)
         try:
             return await reader.read(BLOCK_BYTES), reader, writer
-        except BaseException:  # a timeout or a cancellation
+        except BaseException:  # also after a timeout or a cancellation
             writer.close()
             raise
 
@@ -226,7 +226,7 @@ async def _copy_both_ways(
     replies = asyncio.create_task(_copy(from_mpd, to_client))
     try:
         await asyncio.wait({requests, replies}, return_when=asyncio.FIRST_COMPLETED)
-        if requests.done() and requests.result():  # the client has sent everything and may still read
+        if requests.done() and requests.result():  # the client has sent everything, and may still read the answers
             await replies
     finally:
         for task in (requests, replies):
@@ -244,7 +244,7 @@ async def _copy(
     try:
         while data := await reader.read(BLOCK_BYTES):
             await _pass_on(data, writer, command_filter)
-            await writer.drain()  # the slower side limits the buffer
+            await writer.drain()  # waits for the slower side, so that little is buffered
         if command_filter is not None:
             writer.write(command_filter.flush())
         writer.write_eof()

@@ -23,27 +23,27 @@ from pi_appliance.music.mpd.connection import CONNECT_TIMEOUT, CONNECTION_ERRORS
 from pi_appliance.music.mpd.player import MpdAddress
 
 PATIENCE = 60.0  # seconds in which a client must send the password; MPD disconnects idle clients then, too
-WRONG_PASSWORD_DELAY = 1.0  # seconds; one address can try one password in this time
-_MAX_COMMANDS = 1000  # in a command list
+WRONG_PASSWORD_DELAY = 1.0  # seconds that an address has to wait after a wrong password
+_MAX_COMMANDS = 1000  # commands in one command list
 _LISTS = {b"command_list_begin": False, b"command_list_ok_begin": True}
 _WORD = re.compile(rb"[a-z_]+(?=[\x00-\x20]|$)")
-# An argument as MPD parses it: perhaps quoted, with \ escapes.
+# An argument as MPD parses it: it may be quoted, with \ as the escape character.
 _ARGUMENT = re.compile(rb'[\x01-\x20]+(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\x00-\x20"\']+))', re.DOTALL)
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 MAX_LINE_BYTES = 16_384  # MPD closes the connection if a line is longer
 _MAX_VOLUME = 100
-_MAX_PARTITIONS = 8  # names that a client sent and that are remembered
+_MAX_PARTITIONS = 8  # partitions of a client that are remembered
 _COMMANDS = (b"setvol", b"volume", b"partition", b"command_list_")
-# A command line as MPD parses it: words separated by bytes up to the space, the argument perhaps
-# quoted with \ escapes.
+# A command line as MPD parses it: words separated by bytes up to the space. The argument may be
+# quoted, with \ as the escape character.
 _LINE = re.compile(
     rb"(?P<command>setvol|volume|partition)(?P<space>[\x01-\x20]+)"
     rb'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\x00-\x20"\']+))(?P<after>[\x01-\x20]*)',
     re.DOTALL,
 )
 _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# MPD parses numbers like C's strtoul: leading zeros are ignored and a minus wraps around at the
-# word size.
+# MPD parses numbers like strtoul of C: leading zeros are ignored, and a negative number wraps
+# around at the word size.
 _NUMBER = re.compile(rb"[\t-\r ]*(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,20})")
 _WORD_SIZES = (1 << 32, 1 << 64)
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class PasswordGate:
 
     def __init__(self, password: str, *, patience: float = PATIENCE, delay: float = WRONG_PASSWORD_DELAY) -> None:
         self._password, self._patience, self._delay = password.encode(), patience, delay
-        self._checks = weakref.WeakValueDictionary[str, asyncio.Lock]()  # by address
+        self._checks = weakref.WeakValueDictionary[str, asyncio.Lock]()  # key: address of the client
 
     async def admit(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream_password: str = ""
@@ -110,7 +110,7 @@ class PasswordGate:
             if word in (b"", b"close"):
                 return None, False
             if word == b"noidle" and not in_list:
-                return b"", False  # MPD does not answer it either
+                return b"", False  # MPD would not answer this either
             error = b""
             if word == b"password":
                 arguments = _parse_arguments(line)
@@ -176,9 +176,10 @@ class CommandFilter:
     ) -> None:
         self._max_volume, self._read_volume, self._check_address = max_volume, read_volume, check_address
         self._buffer, self._at_line_start = b"", True
-        # MPD may refuse the last one, which cannot be seen here.
+        # The partitions that the client entered. MPD may refuse the last one, which is not visible
+        # here.
         self._partitions = [DEFAULT_PARTITION]
-        self._volumes: dict[str, int] | None = None  # by partition, set earlier in the same command list
+        self._volumes: dict[str, int] | None = None  # volumes that the same command list has set, by partition
 
     async def feed(self, data: bytes, send: Callable[[bytes], None]) -> None:
         """Take the next bytes from the client and `send` bytes to MPD."""
@@ -193,11 +194,11 @@ class CommandFilter:
                 if end >= 0:
                     line = data[position:end]
                     if line.startswith(b"volume"):
-                        send(bytes(out))  # so that MPD executes it before the volume is read
+                        send(bytes(out))  # sent first, so that MPD executes these commands before the volume is read
                         out.clear()
                     out += await self._limit(line)
                     position = end
-            # The rest of another line, with its end if it has arrived.
+            # Another command: its rest is passed on, with its end if that has arrived.
             stop = len(data) if end < 0 else end + 1
             out += data[position:stop]
             position, self._at_line_start = stop, end >= 0
@@ -219,7 +220,7 @@ class CommandFilter:
         if line.startswith(b"command_list_"):
             self._volumes = None if line.startswith(b"command_list_end") else {}
             return line
-        text, nul, rest = line.partition(b"\0")  # MPD reads up to the first NUL
+        text, nul, rest = line.partition(b"\0")  # MPD reads a line only up to the first NUL
         match = _LINE.fullmatch(text)
         if match is None:
             return line
@@ -272,12 +273,12 @@ async def read_partition_volume(address: MpdAddress, password: str, partitions: 
 
 async def _read_volume(mpd: MpdConnection, partitions: Sequence[str]) -> int | None:
     for name in reversed(partitions):
-        # Only within a command list: MPD does not delete a partition that has clients.
+        # All in one command list, because MPD does not delete a partition in which a client stays.
         there: list[Command] = [("partition", name), ("status",), ("partition", DEFAULT_PARTITION)]
         try:
             replies = await mpd.command_list(*(there if name != DEFAULT_PARTITION else [there[1]]))
         except MpdAckError:
-            continue  # MPD refused this one, so the client is still in the one before
+            continue  # MPD refused this partition, so the client is still in the previous one
         status = next(reply for reply in replies if reply)
         volume = int(status.get("volume", "-1"))
         return None if volume < 0 else volume

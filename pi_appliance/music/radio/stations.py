@@ -30,9 +30,9 @@ from pi_appliance.system.http import is_web_address
 
 CUSTOM_FILE = "stations.json"
 _MAX_CUSTOM = 2000  # stations
-_MAX_TEXT = 200  # characters of each field but the address
-_MAX_URL = 2000  # characters
-_LOCK_TIMEOUT = 5.0  # seconds
+_MAX_TEXT = 200  # characters of each field except the address
+_MAX_URL = 2000  # characters of the address
+_LOCK_TIMEOUT = 5.0  # seconds to wait for another writer
 
 
 def load_stations(path: Path | None) -> tuple[Station, ...]:
@@ -83,9 +83,9 @@ class _CustomStations:
     """The content of the custom file. Its keys are names in lower case."""
 
     stations: dict[str, Station] = field(default_factory=dict)
-    overrides: dict[str, str] = field(default_factory=dict)  # custom name: name in the owner's file
-    hidden: set[str] = field(default_factory=set)  # names in the owner's file
-    playlist_urls: set[str] = field(default_factory=set)  # playlist files without a typical suffix
+    overrides: dict[str, str] = field(default_factory=dict)  # key: custom name; value: name in the owner's file
+    hidden: set[str] = field(default_factory=set)  # names in the owner's file that are hidden
+    playlist_urls: set[str] = field(default_factory=set)  # addresses of playlist files that have no typical suffix
 
 
 class Stations:
@@ -225,7 +225,7 @@ class Stations:
             custom.hidden.discard(_fold(name))
             for key in [key for key, target in custom.overrides.items() if target == _fold(name)]:
                 del custom.overrides[key], custom.stations[key]
-            custom.stations.pop(_fold(name), None)  # a custom station with its name
+            custom.stations.pop(_fold(name), None)  # a custom station with the name of the restored one
         return removed[_fold(name)]
 
     def _view(self, name: str) -> ListedStation:
@@ -242,7 +242,7 @@ class Stations:
     def _owners_stations(self) -> tuple[Station, ...]:
         if self._file is None:
             return ()
-        version = _file_version(self._file)  # None: reading it raises the error
+        version = _file_version(self._file)  # if the file is missing, reading it raises the error
         if version is None or version != self._file_cache[0]:
             self._file_cache = (version, load_stations(self._file))
         return self._file_cache[1]
@@ -271,7 +271,7 @@ def stations_of(config: Config) -> Stations:
     return _cached_stations(config.stations, config.state_dir)
 
 
-_cached_stations = functools.lru_cache(maxsize=2)(Stations)  # it reads the files again when they change
+_cached_stations = functools.lru_cache(maxsize=2)(Stations)  # a cached object reads the files again when they change
 
 
 def resolve_source(stations: Stations, source: Source, check_address: AddressCheck = allow_all) -> Source:
@@ -328,7 +328,7 @@ def _normalized(station: Station) -> Station:
 def _is_playlist(station: Station, check_address: AddressCheck) -> bool:
     try:
         return resolve_stream(station.url, check_address=check_address) != station.url
-    except Unavailable as error:  # of the station, not of this appliance
+    except Unavailable as error:  # the station does not answer; this machine is fine
         raise Refused(str(error)) from None
 
 

@@ -25,11 +25,11 @@ PLAYLIST_TYPES = frozenset(
     }
 )
 _MAX_STREAMS = 50  # addresses of one playlist file
-_MAX_NESTING = 3  # playlists that contain playlists
+_MAX_NESTING = 3  # how deep playlists may contain playlists
 _PLS_ENTRY = re.compile(r"file(\d{1,6})\s*=\s*(.+)", re.IGNORECASE)
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _PLAY_TIMEOUT = 3.0  # seconds that a user waits after pressing play
-_MAX_CONCURRENT = 3  # covers and host names need threads of the same pool
+_MAX_CONCURRENT = 3  # resolutions at the same time, because covers and host names use the same threads
 _slots = threading.BoundedSemaphore(_MAX_CONCURRENT)
 
 
@@ -143,7 +143,7 @@ def try_resolve_stream(url: str, check_address: AddressCheck = allow_all) -> str
 def _is_playlist_type(url: str, mime: str) -> bool:
     if mime in PLAYLIST_TYPES:
         return True
-    # Many servers send a playlist as plain text or without a type.
+    # Many servers send playlists as plain text, or without a type.
     return is_playlist_url(url) and not mime.startswith(("audio/", "video/"))
 
 

@@ -32,11 +32,12 @@ from pi_appliance.music.player_hub import PlayerHub, Subscription
 from pi_appliance.music.radio.stations import resolve_source, stations_of
 from pi_appliance.system.backoff import Backoff
 
-TRIES = 3  # before a fallback plays
-# Limits of the wait between two tries, in silence timeouts: with 20 s, from 1 s to 1 min.
+TRIES = 3  # attempts to reconnect before a fallback plays
+# Limits of the delay between two attempts, as multiples of the silence timeout: from 1 s to 1 min
+# at 20 s.
 _FIRST_WAIT, _LONGEST_WAIT = 1 / 20, 3
 _MAX_RETRY_INTERVAL = timedelta(hours=1)
-_POLLS = 4  # of the elapsed time, within one silence timeout
+_POLLS = 4  # reads of the elapsed time within one silence timeout
 _log = logging.getLogger(__name__)
 
 
@@ -81,9 +82,10 @@ class RadioWatchdog:
         self._hub, self._radio, self._fallback, self._sleep = hub, radio, fallback, sleep
         self._random = random or Random()  # noqa: S311 - jitter
         self._job_generation = job_generation
-        self._own_generation: int | None = None  # of the jobs when the repair started; None: no repair
+        # generation of the jobs when the repair began; None: no repair is running
+        self._own_generation: int | None = None
         self._timeout = radio.silence_timeout.total_seconds()
-        self._own_count = 0  # of user commands when the repair started
+        self._own_count = 0  # number of user commands when the repair began
 
     async def run(self) -> None:
         """Watch until cancelled. Raises the player's errors."""
@@ -108,7 +110,7 @@ class RadioWatchdog:
             if state is not None and state.track and is_stream(state.track.uri):
                 if state.playback is PlaybackState.PLAYING:
                     return state.track, ""
-                # A new state of the player, not an error that it remembers from before.
+                # Only a new state counts: the player may remember an old error.
                 if state is not seen and "player" in names and CONNECTION not in names and _has_broken_off(state):
                     return state.track, state.error or "it ended"
             seen = state
@@ -127,7 +129,7 @@ class RadioWatchdog:
                 raise _Superseded
             if state.elapsed is not None and state.elapsed != elapsed:
                 elapsed, silent_seconds = state.elapsed, 0.0
-            elif not names:  # changes come at any time; only a full step counts
+            elif not names:  # without a change, a full step has passed; only these count
                 silent_seconds += step
             if silent_seconds >= self._timeout:
                 return "no data is received"
@@ -186,9 +188,9 @@ class RadioWatchdog:
         try:
             if Capability.REMOVE in self._hub.capabilities:
                 await player.play_id(stream.id)
-            else:  # a fallback has replaced it in the queue
+            else:  # the fallback has replaced the stream in the queue
                 await player.add_source(Uri(uri=stream.uri, title=stream.title), QueuePosition.REPLACE, play=True)
-        except Refused:  # it failed at once, or it is not in the queue any more
+        except Refused:  # the stream failed at once, or has left the queue
             state = await self._state()
             if _has_broken_off(state) and state.track is not None and state.track.uri == stream.uri:
                 return False

@@ -43,7 +43,7 @@ class Settings:
 class DriveState(StrEnum):
     """The state of a USB drive."""
 
-    UNMOUNTED = "unmounted"  # known from earlier: its tracks are kept
+    UNMOUNTED = "unmounted"  # known from earlier; its tracks stay in the library
     WAITING = "waiting"  # mounted, but there is no player
     SCANNING = "scanning"
     READY = "ready"
@@ -209,7 +209,7 @@ class UsbDrives:
 
     async def eject(self, name: str) -> UsbDrive:
         """Stop playback from the drive `name`, unmount it and return it. Raises as `eject`."""
-        async with self._eject_lock:  # the unit takes one request at a time
+        async with self._eject_lock:  # one at a time, because the unit takes one request
             self._ejecting.add(name)
             try:
                 usb = mounts.require_usb(self._config())
@@ -238,7 +238,7 @@ class UsbDrives:
         scan = self._scans.get(each.name)
         if each.mount is None or not self._may_scan:
             return drive
-        if scan is None:  # mounted a moment ago
+        if scan is None:  # mounted a moment ago, so it is not scanned yet
             return dataclasses.replace(drive, state=DriveState.WAITING)
         state = DriveState.EJECTING if each.name in self._ejecting else scan.state
         return dataclasses.replace(
@@ -263,7 +263,7 @@ class _Scan:
 
     async def _run(self) -> None:
         self.files = await asyncio.to_thread(mounts.count_audio_files, self.mount.folder)
-        async for _ in self.music.watch_changes():  # perhaps there is a player now
+        async for _ in self.music.watch_changes():  # a change may mean that there is a player now
             try:
                 await self._scan(await self.music.player())
             except Unavailable as error:
@@ -292,7 +292,7 @@ async def count_tracks(player: Player, uri: str) -> int:
     """Return the number of tracks below `uri` in the library."""
     try:
         return (await player.library_stats(uri)).tracks
-    except Refused:  # the scan has not reached the folder
+    except Refused:  # the scan has not reached the folder yet
         return 0
 
 

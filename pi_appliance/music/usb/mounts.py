@@ -28,18 +28,18 @@ from pi_appliance.system.systemd import read_request
 NOT_CONFIGURED = (
     "no folder of USB drives is configured; add  usb: {mount-dir: /var/lib/mpd/music/USB}  to appliance.yaml"
 )
-UNMOUNTED_TARGET = "."  # of the link of an unmounted drive
-# Formats of the decoders in Debian's MPD; used for the progress of a scan only.
+UNMOUNTED_TARGET = "."  # target of the link of an unmounted drive: the mount folder itself
+# Formats that Debian's MPD can play. They only serve to estimate the progress of a scan.
 _AUDIO_SUFFIXES = frozenset(
     "aac aif aiff ape dff dsf flac m4a m4b mka mp2 mp3 mp4 mpc oga ogg opus ra tta wav wma wv".split()  # noqa: SIM905
 )
-_NAME_CHARACTERS = " -_."  # besides letters and digits of any script
+_NAME_CHARACTERS = " -_."  # characters of a name, besides letters and digits of any script
 _MAX_NAME = 60  # bytes; short enough for a phone
 _DEFAULT_NAME = "USB drive"
-# Read-only, without programs, devices or links to other paths.
+# Mount options: read-only, without programs and devices.
 _SAFE = "ro,nosuid,nodev,noexec"
-# Types and options of each file system, tried in order. A drive may set `errors=panic` for itself,
-# so that is overridden. FAT and NTFS have no owners; MPD is another user.
+# Types and options of each file system, tried in order. A drive may ask for `errors=panic`, so that
+# is overridden. FAT and NTFS have no owners, and MPD runs as another user.
 _NO_LINKS = f"{_SAFE},nosymfollow"
 _MOUNT_OPTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
     "vfat": [("vfat", f"{_NO_LINKS},errors=remount-ro,umask=022,utf8")],
@@ -94,7 +94,7 @@ def disk_space(mount: machine.Mount) -> tuple[int, int] | None:
     """Return the size and the used space of `mount` in bytes; None if it cannot be read."""
     try:
         stat = os.statvfs(mount.folder)
-    except OSError:  # unplugged a moment ago
+    except OSError:  # it may have been unplugged a moment ago
         return None
     return stat.f_blocks * stat.f_frsize, (stat.f_blocks - stat.f_bfree) * stat.f_frsize
 
@@ -213,7 +213,7 @@ def cleanup(folder: Path, paths: Paths) -> list[str]:
     Return the changed drives.
     """
     with read_request(paths.request) as name:
-        pass  # it is deleted before the drive is unmounted: the next request may follow at once
+        pass  # the request is deleted before the drive is unmounted: the next one may follow at once
     changed = remove(name, folder, paths) if name else []
     mounted_at = {mount.folder for mount in _drive_mounts(paths)}
     for link in folder.iterdir() if folder.is_dir() else ():
@@ -249,7 +249,7 @@ def _unmount(drive_mounts: Sequence[machine.Mount], folder: Path | None) -> list
     """
     for mount in drive_mounts:
         if folder is not None:
-            with contextlib.suppress(Refused):  # a problem of the folder must not keep the drive mounted
+            with contextlib.suppress(Refused):  # a problem of the mount folder must not keep the drive mounted
                 _symlink(folder, mount.folder.name, UNMOUNTED_TARGET)
         if _run("umount", str(mount.folder)).returncode:
             _run("umount", "--lazy", str(mount.folder))

@@ -22,22 +22,22 @@ from pi_appliance.system import http
 from pi_appliance.system.http import HttpResponse, NoResponse, describe_network_error
 
 NOT_A_VOLUMIO = "the program there is not a Volumio"
-STATE_TIMEOUT = 1.0  # seconds for the state, which is read before each command; detects a Volumio that hangs
+STATE_TIMEOUT = 1.0  # seconds to read the state. It is read before each command, which detects a Volumio that hangs
 REPLY_TIMEOUT = 5.0  # seconds
 LIST_TIMEOUT = 20.0  # seconds for a list of a big library on a Pi
-_MAX_BYTES = 32_000_000  # of such a list
+_MAX_BYTES = 32_000_000  # bytes of such a list
 _MAX_STATE_BYTES = 1_000_000
-_THREAD_BYTES = 200_000  # JSON above this size is parsed in a thread, so that it does not block the event loop
-MAX_PUSH_BYTES = 4_000_000  # a queue of some thousand tracks
+_THREAD_BYTES = 200_000  # bytes: longer JSON is parsed in a thread, so that the event loop is not blocked
+MAX_PUSH_BYTES = 4_000_000  # bytes: the queue of some thousand tracks
 PATH_PREFIX = "/pi-appliance/"
-_PUSH_TIMEOUT = 5.0  # seconds; Volumio gives up after 2
+_PUSH_TIMEOUT = 5.0  # seconds to receive a notification; Volumio gives up after 2
 _MAX_CLIENTS = 8
 _BLOCK_BYTES = 65_536
 
 ALL_SUBSYSTEMS = frozenset({"database", "update", "stored_playlist", "playlist", "player", "mixer", "options"})
-SUBSCRIBED_POLL_FACTOR = 6  # how much longer the poll interval is with push notifications
-_MIN_READ_INTERVAL = 0.05  # seconds between two reads of the state after notifications
-_SEEK_TOLERANCE = 2.0  # seconds by which the elapsed time may differ from normal playback
+SUBSCRIBED_POLL_FACTOR = 6  # factor by which the poll interval is longer while notifications arrive
+_MIN_READ_INTERVAL = 0.05  # shortest time in seconds between two reads of the state
+_SEEK_TOLERANCE = 2.0  # seconds by which the elapsed time may differ without counting as a seek
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +50,7 @@ class VolumioClient:
     def __init__(self, name: str, address: tuple[str, int], *, state_timeout: float = STATE_TIMEOUT) -> None:
         """Create a client; `name` is the `address` as the owner wrote it, for messages."""
         self.name, self.address = name, address
-        self._state_timeout = state_timeout  # seconds
+        self._state_timeout = state_timeout  # in seconds
 
     async def state(self) -> Mapping[str, Any]:
         """Return the reply of getState.
@@ -224,7 +224,8 @@ class PushServer:
                     async with asyncio.timeout(_PUSH_TIMEOUT):
                         await self._handle_request(reader, writer)
                         writer.write_eof()
-                        while await reader.read(_BLOCK_BYTES):  # otherwise the kernel would drop the answer
+                        # everything is read, or the kernel would drop the answer
+                        while await reader.read(_BLOCK_BYTES):
                             pass
         finally:
             self._clients.discard(writer)
@@ -288,7 +289,7 @@ class ChangeWatcher:
         try:
             state, read_at = await self._read_state(), _now()
             await self._ensure_subscription()
-            self._triggered.set()  # for changes in the meantime
+            self._triggered.set()  # something may have changed meanwhile
             yield ALL_SUBSYSTEMS
             while True:
                 is_pushed = await self._wait()
@@ -301,7 +302,7 @@ class ChangeWatcher:
                 if is_pushed:
                     await asyncio.sleep(_MIN_READ_INTERVAL)
         except Unavailable:
-            self._is_subscribed = False  # there is no Volumio to unsubscribe from
+            self._is_subscribed = False  # Volumio is gone, so there is nothing to unsubscribe from
             raise
         finally:
             await self.close()
@@ -333,13 +334,14 @@ class ChangeWatcher:
             raise Unavailable("the connection to Volumio was closed")
         is_triggered = self._triggered.is_set()
         self._triggered.clear()
-        return is_triggered and not (self._monitor and self._monitor.done())  # else Volumio ended or restarted
+        # a broken monitor connection means that Volumio ended or restarted
+        return is_triggered and not (self._monitor and self._monitor.done())
 
     async def _ensure_subscription(self) -> None:
         """Subscribe to push notifications; an error is logged once, and polling continues."""
         try:
             if self._monitor is None or (self._monitor.done() and _now() - self._monitor_opened_at > 1):
-                await self._open_monitor()  # at most once a second, for a server that closes at once
+                await self._open_monitor()  # at most once a second, in case Volumio closes each connection at once
             if not self._push_server.url:
                 await self._push_server.open(self._local_host, self._listen)
             urls = await self._client.push_urls()
@@ -349,7 +351,7 @@ class ChangeWatcher:
                 self._is_subscribed = True
                 await self._remove_stale_urls([url for url in urls if isinstance(url, str)])
         except Unavailable:
-            self._is_subscribed = False  # reading the state shows whether Volumio is lost
+            self._is_subscribed = False  # if Volumio is lost, reading the state shows it
         except (ApplianceError, OSError) as error:
             self._is_subscribed = False
             if str(error) != self._last_error:

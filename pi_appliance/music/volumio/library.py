@@ -34,7 +34,7 @@ from pi_appliance.music.volumio.client import VolumioClient, only_objects
 ROOT = "music-library"
 Item = Mapping[str, Any]
 _SONGS = {"song", "track", "cuesong", "webradio", "mywebradio"}
-_TAG_PAGES = {  # entry types by the number of names in the URI
+_TAG_PAGES = {  # type of the entries, by the number of names in the URI
     "artists": (EntryType.ARTIST, EntryType.ALBUM),
     "albums": (EntryType.ALBUM, EntryType.ALBUM),
     "genres": (EntryType.GENRE, EntryType.ARTIST, EntryType.ALBUM),
@@ -51,7 +51,7 @@ def to_state(reply: Item, queue: Sequence[Track], version: int) -> PlayerState:
         elapsed=None if seek is None or play is PlaybackState.STOPPED else seek / 1000,
         volume=min(100, max(0, round(volume))) if mixer and volume is not None else None,
         muted=reply.get("mute") is True,
-        repeat=reply.get("repeat") is True,  # null until it is set once
+        repeat=reply.get("repeat") is True,  # Volumio reports null until repeat is set once
         random=reply.get("random") is True,
         single=Mode.ON if reply.get("repeatSingle") is True else Mode.OFF,
         consume=Mode.ON if reply.get("consume") is True else Mode.OFF,
@@ -105,7 +105,7 @@ def to_entry(item: Item) -> Entry | None:
         kind = kinds[min(len(names), len(kinds)) - 1]
         artist = _to_text(item.get("artist")) or (names[-2] if len(names) > 1 else "")
         if not (name or names[-1]):
-            return None  # the tracks without this tag
+            return None  # stands for the tracks that lack this tag
         if kind is not EntryType.ALBUM:
             return Entry(kind=kind, name=name or names[-1], uri=uri)
         return Entry(kind=kind, name=name or names[-1], uri=uri, artist=artist, date=_to_text(item.get("year")))
@@ -132,7 +132,7 @@ def _current_track(reply: Item, queue: Sequence[Track]) -> Track | None:
     if not track.uri and not track.title:
         return None
     if not isinstance(position, int) or not 0 <= position < len(queue) or queue[position].uri != track.uri:
-        return track  # such as AirPlay from a phone
+        return track  # another source plays, such as AirPlay from a phone
     return _to_track(reply, position, queue[position].id)
 
 
@@ -180,7 +180,7 @@ def _to_text(value: Any) -> str:
 
 
 CACHE_SECONDS = 30.0
-_SOURCES = ("favourites", "playlists", "radio", "upnp", "Last_100")  # folders beside the library
+_SOURCES = ("favourites", "playlists", "radio", "upnp", "Last_100")  # folders that Volumio has beside the library
 _PLAYABLE = (EntryType.TRACK, EntryType.STREAM)
 
 
@@ -275,7 +275,8 @@ class VolumioLibrary:
             return await self.find(SavedPlaylist(playlist=uri.removeprefix("playlists/")))
         scheme = uri.partition("://")[0] if "://" in uri else ""
         if scheme and scheme not in ("artists", "albums", "genres"):
-            return PlayableItems(source.title or uri, [{"uri": uri, "title": source.title}])  # of a Volumio plug-in
+            # played by a plug-in of Volumio
+            return PlayableItems(source.title or uri, [{"uri": uri, "title": source.title}])
         if scheme or uri in (ROOT, *_SOURCES):
             items = await self._browse(uri)
             known: Mapping[str, Any] | None = {"title": source.title} if items else None
@@ -328,9 +329,10 @@ class VolumioLibrary:
         if self._cache and self._cache[0] == uri:
             return self._cache[1]
         try:
-            items = _reply_items(await self._client.get("browse", uri=_encode(uri)))  # Volumio decodes it twice
+            # encoded twice, because Volumio decodes it twice
+            items = _reply_items(await self._client.get("browse", uri=_encode(uri)))
         except Refused:
-            return []  # Volumio replies "No Result" for any wrong URI
+            return []  # Volumio replies "No Result" to any wrong URI
         self._cache = cached = (uri, items)
         asyncio.get_running_loop().call_later(CACHE_SECONDS, self._forget, cached)
         return items

@@ -40,9 +40,9 @@ from pi_appliance.music.volumio.client import STATE_TIMEOUT, ChangeWatcher, Volu
 from pi_appliance.music.volumio.library import VolumioLibrary
 
 EFFECT_TIMEOUT = 1.0  # seconds in which the effect of a command must show
-PLAYBACK_TIMEOUT = 2.0  # seconds, for what plays: Volumio stops one track before it starts the next
+PLAYBACK_TIMEOUT = 2.0  # the same for playback: Volumio stops one track before it starts the next
 EFFECT_POLL = 0.1  # seconds
-_SEEK_TOLERANCE = 2.0  # seconds
+_SEEK_TOLERANCE = 2.0  # seconds by which a position may differ from the requested one
 _QUEUE_EMPTY = "the queue is empty; add something to it first"
 _NO_MIXER = "has its volume control switched off; choose a mixer in Settings, Playback Options, on its own page"
 _OWN_PAGE = "do it on Volumio's own page"
@@ -101,18 +101,19 @@ class VolumioPlayer(Player):
         self._client = VolumioClient(name, address, state_timeout=state_timeout)
         self._library = VolumioLibrary(self._client)
         self._listen, self._poll = listen, poll
-        self._add_lock = asyncio.Lock()  # so that two sources that are added at once do not mix
-        self._placeholder: bytes | None = None  # the image that Volumio shows without album art
+        self._add_lock = asyncio.Lock()  # two sources that are added at the same time must not mix
+        self._placeholder: bytes | None = None  # the image that Volumio shows for tracks without album art
         self._watchers: set[ChangeWatcher] = set()
-        self._queue_uris: list[str] | None = None  # at the last reading
-        self._queue_version = int(time.time())  # so that versions grow from one start to the next
+        self._queue_uris: list[str] | None = None  # URIs of the queue when it was read last
+        self._queue_version = int(time.time())  # begins with the time, so that versions also grow over restarts
 
     async def state(self) -> PlayerState:
         for _ in range(2):
             reply = await self._client.state()
             tracks = await self._read_queue()
             state = parsing.to_state(reply, tracks, self._queue_version)
-            if state.track is None or state.track.id is not None:  # else the queue changed between the two
+            # otherwise the queue has changed between the two requests
+            if state.track is None or state.track.id is not None:
                 break
         return state
 
@@ -134,7 +135,7 @@ class VolumioPlayer(Player):
         await self._wait_for(lambda reply: reply.get("position") == position, f"it does not play track {position + 1}")
         await self._wait_until(_plays)
         if at > 0:
-            with contextlib.suppress(Refused):  # web radio
+            with contextlib.suppress(Refused):  # web radio cannot be continued at a position
                 await self.seek(at)
         return None
 
@@ -196,7 +197,7 @@ class VolumioPlayer(Player):
 
     async def set_mute(self, on: bool) -> None:
         reply = await self._require_mixer()
-        if (reply.get("mute") is True) is not on:  # muted twice, Volumio forgets the volume
+        if (reply.get("mute") is True) is not on:  # if muted twice, Volumio forgets the volume
             await self._client.command("volume", volume="mute" if on else "unmute")
             problem = f"it is {'not' if on else 'still'} muted"
             await self._wait_for(lambda reply: (reply.get("mute") is True) is on, problem)
@@ -224,7 +225,7 @@ class VolumioPlayer(Player):
         if repeat is not None or (single is Mode.OFF and now.single is Mode.ON):
             target = now.repeat if repeat is None else repeat
             if target is now.repeat and single is not Mode.OFF:
-                return  # the command would also switch "repeat one track" off
+                return  # the command would also switch off "repeat one track"
             await self._client.command("repeat", value=_bool_text(target))
             await self._wait_for(lambda reply: (reply.get("repeat") is True) is target, "repeat has not changed")
 
@@ -248,7 +249,7 @@ class VolumioPlayer(Player):
             try:
                 await self._send_items(playable.items, where, play)
                 return await self._wait_until_added(playable.name, old_length, play)
-            except Unavailable:  # after the command was sent
+            except Unavailable:  # the command was sent, so its effect is checked
                 raise self._client.uncertain("add") from None
 
     async def _send_items(self, items: Sequence[Mapping[str, Any]], where: QueuePosition, play: bool) -> None:
@@ -265,7 +266,7 @@ class VolumioPlayer(Player):
             if play:
                 await self._wait_until(_plays)
             return AddResult(name=name, position=old_length, count=length - old_length)
-        if play and old_length:  # Volumio plays the last track again instead of adding it twice
+        if play and old_length:  # Volumio does not add its last track twice, but plays it again
             position = (await self._client.state()).get("position") or 0
             return AddResult(name=name, position=int(position), count=0)
         reason = "Volumio cannot play it, or it is already the last one in the queue"

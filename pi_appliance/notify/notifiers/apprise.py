@@ -69,7 +69,7 @@ class AppriseNotifier:
         self._asset = apprise.AppriseAsset(
             app_id="pi-appliance",
             app_desc="pi-appliance",
-            image_url_mask=None,  # phones must not load images from elsewhere
+            image_url_mask=None,  # an image would make phones load something from elsewhere
             image_url_logo=None,
             storage_mode="memory",
             pgp_autogen=False,
@@ -90,7 +90,7 @@ class AppriseNotifier:
             Refused: It will not work. The text contains nothing of the address.
         """
         with _capture_log() as log_lines:
-            # A new sender each time: Apprise delays the second message of a sender by seconds.
+            # A new sender for each message: Apprise delays the second one of a sender by seconds.
             sender = self._create_sender()
             try:
                 sent = sender.notify(
@@ -99,7 +99,7 @@ class AppriseNotifier:
                     notify_type=_TYPES.get(event, "info"),
                     body_format="text",
                 )
-            except ApplianceError:  # our own, such as a deadline
+            except ApplianceError:  # such as a deadline, which is not an error of Apprise
                 raise
             except Exception as error:  # noqa: BLE001 - a hundred senders of other people, and a text that may hold an address
                 raise Refused(f"Apprise failed with an internal error ({type(error).__name__})") from None
@@ -125,7 +125,7 @@ def _capture_log() -> Iterator[list[str]]:
     log.propagate, log.handlers = False, [handler]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # from its plug-ins, all imported with the first sender
+            warnings.simplefilter("ignore")  # the plug-ins, which the first sender imports, cause warnings
             yield log_lines
     finally:
         log.setLevel(before[0])

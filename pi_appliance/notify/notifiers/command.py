@@ -9,7 +9,7 @@ from typing import Annotated
 from pi_appliance.config.options import Event, Message
 from pi_appliance.errors import Issues, Refused, Unavailable
 
-_LONGEST = 25.0  # seconds it may take
+_LONGEST = 25.0  # seconds that the program may take
 _TITLE = "{title}"
 
 

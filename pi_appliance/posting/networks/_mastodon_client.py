@@ -21,7 +21,7 @@ from pi_appliance.posting.networks import CHECK_ACCOUNT
 from pi_appliance.posting.networks._requests_session import classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
-_LONGEST = 200  # characters of a server's message that are shown
+_LONGEST = 200  # characters of a server's error message that are shown
 _FAILURES = (
     mastodon.MastodonError,
     requests.RequestException,
@@ -69,12 +69,12 @@ class MastodonClient:
             session=self.session,
             ratelimit_method="throw",
             request_timeout=seconds,
-            # With the version set, it does not send two queries before each picture.
+            # Setting the version saves two queries before each picture.
             mastodon_version="4.0.0",
             version_check_mode="created",
             user_agent="pi-appliance",
         )
-        self.api.access_token = token  # as an argument it could be read as a file name
+        self.api.access_token = token  # set here, because Mastodon.py could read an argument as a file name
 
     @property
     def status(self) -> int | None:
@@ -95,11 +95,11 @@ class MastodonClient:
             Refused: the server rejected the request.
         """
         self.session.answer = None
-        self.session.max_redirects = 0 if posts else 5  # a redirected POST becomes a GET
+        self.session.max_redirects = 0 if posts else 5  # a redirected POST would become a GET
         failure: Exception | None = None
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of outdated logins
+                warnings.simplefilter("ignore")  # Mastodon.py warns about outdated logins
                 call(*args, **named)
         except _FAILURES as error:
             failure = error
@@ -115,7 +115,7 @@ class MastodonClient:
         try:
             links = self._read_json("/.well-known/nodeinfo")["links"]
             paths = [urlsplit(each["href"]).path for each in links if "nodeinfo" in each["rel"]]
-            # Only at the server itself: the address of another one could be anything.
+            # Only a path on the server itself is used: a full address could lead anywhere.
             return str(self._read_json(paths[-1])["software"]["name"])
         except (requests.RequestException, LookupError, TypeError, ValueError, AttributeError):
             return ""
@@ -183,7 +183,7 @@ class _Session(requests.Session):
     def __init__(self) -> None:
         super().__init__()
         self.answer: MastodonResponse | None = None
-        self.auth = lambda request: request  # otherwise requests adds a password from ~/.netrc
+        self.auth = lambda request: request  # prevents that requests adds a password from ~/.netrc
         self.hooks["response"] = [self._store_response]
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
@@ -192,7 +192,7 @@ class _Session(requests.Session):
         return super().send(request, **more)
 
     def _store_response(self, response: requests.Response, **_: Any) -> None:
-        # Set twice, because reading the body may fail and the status must stay known.
+        # Set twice: if reading the body fails, the status is still known.
         self.answer = MastodonResponse(response.status_code, response.headers, None)
         self.answer = MastodonResponse(response.status_code, response.headers, response.content)
 
@@ -200,7 +200,7 @@ class _Session(requests.Session):
 def _until_reset(headers: Any) -> float | None:
     """Return the seconds until the rate limit is reset, by the clock of the server."""
     try:
-        named = headers["X-RateLimit-Reset"]  # ISO 8601 at Mastodon, a Unix time at others
+        named = headers["X-RateLimit-Reset"]  # Mastodon sends ISO 8601, other servers a Unix time
         reset = float(named) if named.isdecimal() else datetime.fromisoformat(named).timestamp()
         return max(0.0, reset - parsedate_to_datetime(headers["Date"]).timestamp())
     except (KeyError, ValueError, TypeError):

@@ -56,7 +56,7 @@ def silence_library_logs() -> None:
         logger.setLevel(logging.WARNING)
         logger.propagate = False
         if not logger.handlers:
-            logger.addHandler(logging.NullHandler())  # or Python itself prints warnings to stderr
+            logger.addHandler(logging.NullHandler())  # otherwise Python prints warnings to stderr
 
 
 class TransportError(Exception):
@@ -95,21 +95,22 @@ class Session(requests.Session):
         longest = 2 * self._seconds
         if isinstance(request.body, bytes):
             longest += len(request.body) / _SLOWEST
-            more["timeout"] = (self._seconds, longest)  # a picture takes longer to send
-            # A file is sent in pieces, each with the timeout. Bytes have one timeout for all 5 MB.
+            more["timeout"] = (self._seconds, longest)  # sending a picture takes longer
+            # A file object is sent in pieces with a timeout each. Bytes would have one timeout for
+            # all 5 MB.
             request.body = io.BytesIO(request.body)  # type: ignore[assignment]
         watch = _Watch()
         before = _WATCH.set(watch)
         try:
             with watch.end_after(longest):
                 response = super().send(request, **more)
-        except (OSError, ValueError) as error:  # all errors of requests are one of the two
+        except (OSError, ValueError) as error:  # all errors of requests are subclasses of these two
             raise self._transport_error(error, watch) from None
         finally:
             _WATCH.reset(before)
-            # An idle connection may be dead at the next request.
+            # The connection is not reused, because an idle one may be dead at the next request.
             self.close()
-        if watch.late:  # a response cut off in its header looks complete
+        if watch.late:  # a response that was cut off in its header looks complete
             raise self._transport_error(TimeoutError(), watch)
         if not 200 <= response.status_code < 300:
             raise HTTPStatusError(response)
@@ -213,7 +214,7 @@ class _Adapter(HTTPAdapter):
     def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **more)
         if proxy.lower().startswith("socks"):
-            _WATCH.get().blind = True  # it has connections of its own
+            _WATCH.get().blind = True  # a SOCKS proxy uses connections that cannot be observed
         else:
             _watch_over(manager)
         return manager

@@ -33,7 +33,7 @@ from pi_appliance.posting.networks._requests_session import (
 from pi_appliance.posting.networks.x import API, HOME, MIMES, MIN_SEARCHED, Options, XLimits
 from pi_appliance.storage.model import Picture
 
-_PAGE_SIZE, _MAX_PAGES = 100, 5  # of a search back to a known post; X charges the posts returned
+_PAGE_SIZE, _MAX_PAGES = 100, 5  # for a search back to a known post; X charges for each post that it returns
 _ACCOUNT_FILE = "account.json"
 
 
@@ -171,7 +171,8 @@ class XAccount:
 
     def _upload_picture(self, picture: Picture) -> str:
         """Upload `picture` and return its media id. Errors mean that nothing was posted."""
-        # tweepy 4.17 uploads by v1.1 only, which X has switched off. Its client sends no files.
+        # tweepy 4.17 only uploads by API v1.1, which X has switched off, and its client sends no
+        # files.
         file = (f"picture.{MIMES.get(picture.mime, 'png')}", picture.data, picture.mime)
         action, fields = "to upload pictures", {"media_category": "tweet_image"}
         upload = partial(self._session.request, "POST", f"{API}/2/media/upload", auth=self._auth)
@@ -221,8 +222,8 @@ def _sent_post(number: str) -> SentPost:
 
 
 CONSOLE = "X's developer console, https://console.x.com"
-_MAX_MESSAGE = 200  # characters of X's message that are shown
-_MAX_WAIT = 86_400.0  # seconds; X has no limit that lasts longer
+_MAX_MESSAGE = 200  # characters of X's error message that are shown
+_MAX_WAIT = 86_400.0  # seconds; no rate limit of X lasts longer
 
 # Patterns in a 403 response about the account, and the remedy.
 _REASONS = (
@@ -459,7 +460,7 @@ def _is_same_text(text: str, links: Mapping[str, Mapping[str, Any]], post: Post)
 
     marked = _SHORT_LINK.sub(mark, text.replace("\0", ""))
     plain = marked.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    parts = _LINK_MARK.split(_normalize_text(plain))  # text, number, text, number, …, text
+    parts = _LINK_MARK.split(_normalize_text(plain))  # [text, number, text, number, …, text]
     pattern = "".join(
         _link_pattern(used_links[int(each)]) if at % 2 else re.escape(each) for at, each in enumerate(parts)
     )

@@ -26,7 +26,7 @@ from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.storage.model import Picture
 from pi_appliance.system import http
 
-_MAX_WAIT = 86_400.0  # seconds; the longest of Bluesky's rate limits is one of a day
+_MAX_WAIT = 86_400.0  # seconds; Bluesky's longest rate limit is a day
 _MAX_BODY = 1_000_000  # bytes
 
 
@@ -35,7 +35,7 @@ class XrpcResponse:
     """A response to a request that was accepted or rejected."""
 
     status: int
-    body: Mapping[str, Any]  # empty if it was not a JSON object
+    body: Mapping[str, Any]  # empty if the body is not a JSON object
 
     @property
     def good(self) -> bool:
@@ -71,7 +71,7 @@ class XrpcClient:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._tokens = Redactor(())  # of sessions: a server may repeat one in a message
+        self._tokens = Redactor(())  # hides session tokens, which a server may repeat in a message
 
     def query(self, server: str, method: str, **parameters: str) -> XrpcResponse:
         """Query `method` of `server`. Raises Unavailable."""
@@ -198,8 +198,8 @@ def is_protected(server: str, *, loopback: bool = True) -> bool:
 class BlueskySession:
     """The tokens of a signed-in account."""
 
-    handle: str  # as it was signed in with
-    sign_in_server: str  # the server it was signed in at
+    handle: str  # handle with which the account signed in
+    sign_in_server: str  # server at which the account signed in
     did: str  # permanent id of the account, even if the handle changes
     server: str  # the server that keeps the account's posts
     access: str = field(repr=False)
@@ -225,7 +225,7 @@ class BlueskyAccount:
     def renew(self, old: BlueskySession) -> BlueskySession:
         """Return a session in place of the expired `old`. Raises Unavailable or Refused."""
         stored = self._load_session()
-        if stored and stored.access != old.access:  # another run was faster
+        if stored and stored.access != old.access:  # another run has renewed it already
             self._session = stored
             return stored
         answer = self._client.call(self._sign_in_server, "com.atproto.server.refreshSession", token=old.refresh)
@@ -260,7 +260,7 @@ class BlueskyAccount:
         if session is None:
             raise Unavailable("Bluesky sent an invalid response to the sign-in")
         if self._folder:
-            save_private(self._folder / _SESSION_FILE, asdict(session))  # without it, each run signs in
+            save_private(self._folder / _SESSION_FILE, asdict(session))  # without the file, each run signs in
         self._session = session
         return session
 
@@ -401,8 +401,8 @@ def _without_end(link: str) -> str:
 
 HOME = "https://bsky.social"
 POSTS = "app.bsky.feed.post"
-_GRAPHEMES, _BYTES = 300, 3_000  # both apply: the lexicon of app.bsky.feed.post
-_PICTURES, _PICTURE_BYTES = 4, 1_000_000  # the lexicon of app.bsky.embed.images
+_GRAPHEMES, _BYTES = 300, 3_000  # limits of a text, both apply (app.bsky.feed.post)
+_PICTURES, _PICTURE_BYTES = 4, 1_000_000  # limits of pictures (app.bsky.embed.images)
 _LANGUAGES = 3
 
 _HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -485,7 +485,7 @@ class BlueskyLimits(FreePosts):
     """Limits of Bluesky."""
 
     max_length = _GRAPHEMES
-    plays_animations = False  # it shows the first picture of a GIF
+    plays_animations = False  # Bluesky shows only the first picture of a GIF
 
     def text_length(self, text: str) -> int:
         """Return the number of graphemes."""
@@ -524,8 +524,9 @@ class Bluesky:
             ApplianceError: the subclasses that `Network.post` describes.
         """
         name = record_name(key, post.text)
-        record = self._build_record(post, thread)  # nothing is posted until here
-        # swapRecord null: create it only if the name is free. Old servers overwrite the record.
+        record = self._build_record(post, thread)  # fails, if at all, before anything is posted
+        # With swapRecord null, the record is only created if its name is free. Old servers
+        # overwrite it.
         answer = self._call_server(
             "putRecord", self._record_address(name) | {"record": record, "swapRecord": None}, writes=True
         )

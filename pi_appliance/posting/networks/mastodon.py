@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pi_appliance.posting.networks._mastodon_client import MastodonClient
 
 
-# A domain may have any character but punctuation, spaces and control characters for direction.
+# A domain may have any character except punctuation, spaces and controls of the text direction.
 _IN_NAME = r"[^\s\x00-/:-@\[-`{-\x7f\u061c\u180e\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
-# The server has a list of all top-level domains. These are common endings that are not in it.
+# Mastodon has a list of all top-level domains. These common endings are not in it.
 _NO_ENDING = "corp|example|home|internal|intranet|invalid|lan|local|localdomain|localhost|private|test"
 _ENDING = rf"(?!(?:{_NO_ENDING})(?![a-z0-9-]))(?:xn--[a-z0-9-]+|[a-z]{{2,}}|[^\W\d_a-z]{{2,}})(?![a-z0-9@+-])"
 _DOMAIN = rf"(?:{_IN_NAME}(?:[_-]*{_IN_NAME})*\.)*{_IN_NAME}(?:-*{_IN_NAME})*\.{_ENDING}"
@@ -97,9 +97,9 @@ class _Reader(HTMLParser):
 class Counting(StrEnum):
     """How a server counts the characters of a text."""
 
-    MASTODON = "mastodon"  # in graphemes; an address counts 23, a mention without its server
-    GRAPHEMES = "graphemes"  # no discount: String.length of Pleroma and Akkoma
-    CODE_POINTS = "code-points"  # no discount: the runes of GoToSocial; no server is known to count more
+    MASTODON = "mastodon"  # graphemes; a web address counts 23, a mention without its server
+    GRAPHEMES = "graphemes"  # graphemes without discounts: String.length of Pleroma and Akkoma
+    CODE_POINTS = "code-points"  # code points without discounts: GoToSocial; no known server counts more
 
 
 _COUNTING_OF_SOFTWARE = {
@@ -231,10 +231,10 @@ def _build_limits(values: Mapping[str, Any]) -> MastodonLimits:
 
 
 SCOPES = ["read:accounts", "read:statuses", "write:statuses", "write:media"]
-_LOOKED_AT = 40  # posts per page, the maximum of a server
+_LOOKED_AT = 40  # posts per page: the most that a server returns
 _PAGES = 25  # pages that a search reads
 _FRESH = timedelta(days=1)
-_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds, while a server processes a picture
+_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between checks whether the server has processed a picture
 
 
 class Visibility(StrEnum):
@@ -295,7 +295,7 @@ def connect(
     """
     (name,) = required_secrets(options)
     token = secrets.get(name, "")
-    if not re.fullmatch("[!-~]+", token):  # other characters are not allowed in a header
+    if not re.fullmatch("[!-~]+", token):  # a header allows no other characters
         raise Refused(f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login")
     return Mastodon(options, _open_client(options, token), place, now=now, pause=pause)
 
@@ -394,7 +394,7 @@ class Mastodon:
             if self._client.status in (401, 403):
                 raise
             raise Unavailable(str(error)) from None
-        except (AttributeError, LookupError, TypeError):  # "not found" could lead to a second post
+        except (AttributeError, LookupError, TypeError):  # treating this as "not found" could lead to a second post
             raise Unavailable(f"{self._client.who} sent an invalid response") from None
         return next((match for match in matches if match.id not in known_ids), None)
 
@@ -452,13 +452,13 @@ class Mastodon:
         remembered, read_at = load_limits(self._place.private, server)
         if read_at is not None and timedelta(0) <= now - read_at < _FRESH:
             return remembered
-        for question in (self._client.api.instance_v2, self._client.api.instance_v1):  # v1: before Mastodon 4
+        for question in (self._client.api.instance_v2, self._client.api.instance_v1):  # Mastodon before 4 only has v1
             try:
                 instance = self._client.ask(question)
                 limits = parse_limits(instance)
             except (ApplianceError, ValueError):
                 if self._client.status is None:
-                    break  # the server did not answer
+                    break  # the server does not answer at all
             else:
                 counting = find_counting(self._client.read_software(), str(instance.get("version")))
                 limits = replace(limits, counting=counting or remembered.counting)
@@ -485,7 +485,7 @@ def _wrong_server(server: str) -> str:
     try:
         parts = urlsplit(server)
         name, _ = parts.hostname, parts.port
-        (name or "").encode("idna")  # rejects empty and overlong labels
+        (name or "").encode("idna")  # raises for empty and overlong labels
     except ValueError:
         return "is not an address"
     if parts.scheme == "http" and name not in ("127.0.0.1", "::1", "localhost"):

@@ -17,15 +17,15 @@ from pi_appliance.posting import x_text
 from pi_appliance.posting.model import Network, Post, PostLimits, Prompt
 from pi_appliance.storage.model import Picture
 
-HOME = "https://api.twitter.com"  # the address that tweepy signs, also for the PIN
-API = "https://api.x.com"  # the address in X's documentation for everything else
+HOME = "https://api.twitter.com"  # the address that tweepy signs; also that of the PIN
+API = "https://api.x.com"  # the address of everything else, by X's documentation
 KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET")
 
 # Prices: docs.x.com/x-api/getting-started, as of April 2026. X charges each post that a search
 # returns, and each alt text as a separate request.
 _POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
 _ALT_TEXT, _SEARCHED_POST_PRICE = Decimal("0.005"), Decimal("0.001")
-MIN_SEARCHED = 20  # newest posts, if no known post limits the search
+MIN_SEARCHED = 20  # newest posts that are searched if no known post limits the search
 
 # docs.x.com/x-api/media/quickstart/best-practices
 MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
@@ -106,7 +106,7 @@ class XLimits:
 
     max_length = x_text.X_LIMIT
     lookup_price = _SEARCHED_POST_PRICE * MIN_SEARCHED
-    plays_animations = False  # the upload takes still pictures only
+    plays_animations = False  # X's upload takes still pictures only
 
     def __init__(self, options: Options) -> None:
         self.monthly_cap: Decimal | None = options.monthly_cap

@@ -19,17 +19,17 @@ from pi_appliance.puzzles.battleship.fleet import Placement, list_placements, to
 from pi_appliance.puzzles.battleship.kernel import CORNER_BIT, Cell, Layer, Move, PolynomialSize
 from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime, partial_result
 
-KEYS_PER_CALL = 1_024  # per kernel call: about 0.01 s, or 0.3 s on a small Pi with ten ships
-CHECKED_MEMORY = 50_000_000  # bytes; less than this is not checked
+KEYS_PER_CALL = 1_024  # keys in one kernel call: about 0.01 s, or 0.3 s on a small Pi with ten ships
+CHECKED_MEMORY = 50_000_000  # bytes; memory is not checked for less
 
-CHECKPOINT_DELAY = 10  # seconds; shorter counts are not worth writing to the card
+CHECKPOINT_DELAY = 10  # seconds; a shorter count is not worth writing to the card
 
-KEY_BYTES, PACKED_KEY_BYTES = 200, 12  # beside the ways: in a dict of CPython 3.11, and packed
+KEY_BYTES, PACKED_KEY_BYTES = 200, 12  # bytes of a key without its ways: in a dict of CPython 3.11, and packed
 PEAK_LAYERS = 5  # layers in memory at the peak, measured
-MAX_LENGTH_LIMITS = 3  # lengths whose ship counts bound the estimate; more would make it slow
+MAX_LENGTH_LIMITS = 3  # ship lengths whose number of ships bounds the estimate; more would make it slow
 _WATER, _ENDED, _CONTINUES = range(3)
 
-CellRows = tuple[tuple[Cell, ...], ...]  # the cells of a sweep. Its rows run along the shorter side of the board.
+CellRows = tuple[tuple[Cell, ...], ...]  # the cells of a sweep. A row runs along the shorter side of the board.
 
 
 def find_placements(board: Board) -> list[Placement]:
@@ -51,7 +51,7 @@ class Marginals(NamedTuple):
     """The number of placements, and for each square how many of them leave it empty."""
 
     total: int
-    water: tuple[tuple[int, ...], ...]  # by row and column
+    water: tuple[tuple[int, ...], ...]  # placements that leave the square empty, by row and column
 
 
 class CountCheckpoint:
@@ -62,7 +62,7 @@ class CountCheckpoint:
         self.start_time = runtime.monotonic()
         self.completions: Layer = {}
         self.water: list[list[int]] = []  # by row and column of the sweep, from the last row up
-        self._layers: list[list[Buffer] | None] = [pack_layer({0: 1})]  # None: it is in the cache
+        self._layers: list[list[Buffer] | None] = [pack_layer({0: 1})]  # None: the layer is in the cache
         if saved := self._entry("back").load():
             self.completions, self.water = unpack_layer(saved.buffers), saved.values["water"]
         if self.rows_mapped < rows:
@@ -221,7 +221,7 @@ class ProfileCount:
                     islice(items, KEYS_PER_CALL), backward[number:], row[number], self.size, backward[number]
                 )
                 self._report(KEYS_PER_CALL, part)
-            # No ship from further left reaches these cells.
+            # No ship that begins further left reaches these cells.
             backward[number + longest :] = [{}] * (len(row) + 1 - number - longest)
         return backward[0], water
 
@@ -303,8 +303,8 @@ def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> t
     if x:
         clear |= 15 << 4 * (x - 1)
     if x + cells < width:
-        # To the right, a ship that continues lies in this row; one that has ended touches at a
-        # corner.
+        # If ships must not touch: a ship to the right that continues downwards is in this row, one
+        # that has ended touches at a corner.
         clear |= (14 if touching == "corners" else 15) << 4 * (x + cells)
     return (clear | CORNER_BIT if touching == "never" else clear), sets, cells
 
@@ -312,8 +312,8 @@ def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> t
 def estimate_memory(board: Board, places: Sequence[Placement], size: PolynomialSize) -> tuple[int, int]:
     """Return upper bounds of the peak memory of a count and of marginals, in bytes."""
     keys, ways = _max_row_keys(board, places), 8 * size.slots * size.words
-    # Marginals need a packed layer per row and per cell of one row, and unpacked layers within
-    # reach of a ship.
+    # Marginals need a packed layer for each row and for each cell of one row. Layers within reach
+    # of a ship are unpacked.
     packed, unpacked = board.width + board.height, max(board.fleet) + 2
     marginals = keys * (packed * (PACKED_KEY_BYTES + ways) + unpacked * (KEY_BYTES + ways))
     return PEAK_LAYERS * keys * (KEY_BYTES + ways), marginals
@@ -349,7 +349,7 @@ def _count_row_keys(board: Board, columns: Sequence[frozenset[int]]) -> int:
     states: Counter[tuple[int, tuple[int, ...]]] = Counter({(_WATER, (0,) * len(lengths)): 1})
     for values in columns:
         next_states: Counter[tuple[int, tuple[int, ...]]] = Counter()
-        # Values between the same limits are equivalent.
+        # Values on the same side of all limits are equivalent.
         steps = Counter(tuple(value >= length for length in lengths) for value in values - {1})
         for (before, used), number in states.items():
             next_states[_WATER, used] += number

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.rendering import Problems, find_tokens
 
 MAX_SIDE = 15  # squares
 MAX_SHIPS = 40
-MAX_ATTEMPTS = 2_000  # random fleets; with enough room, one in a few succeeds
+MAX_ATTEMPTS = 2_000  # attempts to place a random fleet; with enough room, one in a few succeeds
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 FORBIDDEN_NEIGHBOURS = {"allowed": (), "corners": SIDES, "never": SIDES + CORNERS}
@@ -99,8 +99,8 @@ class Placement(NamedTuple):
     ship: Ship
     length: int
     mask: int  # the squares of the ship
-    halo: int  # its neighbours, where no other ship may lie
-    line: int  # the row along which it lies, or the number of rows and the column
+    halo: int  # the neighbours of the ship, where no other ship may be
+    line: int  # row in which the ship lies; for a column, its number plus the number of rows
 
 
 def union_masks(masks: Iterable[int]) -> int:
@@ -177,7 +177,7 @@ def check_fleet(grid: MarkedGrid, line: Sequence[Ship], fleet: Sequence[int], to
         yield f"the fleet has {'no more ships' if extra else 'another ship'} of {min(extra or missing)}"
     for (x, y), ship in owners.items():
         for right, down in FORBIDDEN_NEIGHBOURS[touching]:
-            # The directions up and left are covered from the neighbouring square.
+            # The directions up and left are compared from the other square.
             if (down, right) > (0, 0) and (other := owners.get(Square(x + right, y + down), ship)) != ship:
                 yield f"{ship} touches {other}"
 
@@ -191,7 +191,7 @@ def parse_fleet(text: str, fleets: Mapping[str, tuple[int, ...]]) -> tuple[int, 
     """Read a fleet by name, by lengths (4,3,3) or by groups (1x4,2x3). Raises InvalidOption."""
     if text.strip() in fleets:
         return fleets[text.strip()]
-    # No fleet has more than 40 ships, so a group of 99 is refused as well as a longer one.
+    # No fleet has more than 40 ships, so a group of 99 is rejected, like any larger group.
     lengths = _TIMES.sub(lambda group: ",".join([group[2]] * int(group[1])) or "0", text)
     words = lengths.replace(",", " ").split()
     right = "name the lengths of all ships, such as 5,4,3,3,2"

@@ -30,7 +30,7 @@ _SHOT_PART = re.compile(r"[^\s,;:]+")
 _COLUMN_NAMES = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
 _ROW_NUMBER = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
 
-Row = tuple[int, str]  # A line number of the file, and the line
+Row = tuple[int, str]  # line number in the file, and the line
 _MarkRow = tuple[int, list[tuple[int, str]]]
 """A line number of the file, and the column and mark of each square in the line."""
 
@@ -40,8 +40,8 @@ class _ParseState(Problems):
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.headers: dict[str, Token] = {}  # the values by name
-        self.whole: list[Token] = []  # the ships after "whole"
+        self.headers: dict[str, Token] = {}  # the values of the headers by their names
+        self.whole: list[Token] = []  # the ships listed after "whole"
 
 
 def parse(text: str, file: str = "board") -> Board:
@@ -145,7 +145,7 @@ def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
             elif mark in "01":
                 hint = "write each row in brackets: [[0, 1], [0, 0]]"
                 state.add(line, column, "a number outside the rows", hint)
-    # The bracket around all rows also opened a row, which is empty.
+    # The bracket around all rows has opened an empty row, which is left out.
     return _check_shape(state, [(line, row) for line, row in rows if row or not brackets])
 
 
@@ -226,9 +226,9 @@ def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[st
     """
     targets: list[tuple[Ship, int]] = []
     leading_mark, mark_column = "", 0
-    has_unknown_word = False  # it may be a misspelt square, so a mark without squares is not reported as well
+    has_unknown_word = False  # the word may be a misspelt square: then the mark is not reported as well
     parts = [(match[0], match.start() + 1) for match in _SHOT_PART.finditer(row)]
-    for word, column in [*parts, ("", 0)]:  # the end of the row ends a clause, too
+    for word, column in [*parts, ("", 0)]:  # the end of the row also ends a clause
         mark, ship = SHOT_WORDS.get(word.lower(), ""), parse_ship(word)
         if ship:
             targets.append((ship, column))
@@ -272,9 +272,9 @@ STYLE = """\
 .bs-name{fill:#c3d3e0}.bs-miss{fill:#16364d;stroke:#9cc3de}.bs-ship{fill:#5d6a76;stroke:#e8edf2}
 .bs-hit{stroke:#ffab66}.bs-sunk{fill:#5d6a76}}"""
 
-# The heatmap has a single-hue scale, which colour-blind people can read, with numbers on it.
+# The heatmap has shades of a single hue, which colour-blind people can distinguish, and numbers.
 SHADES = 8
-INVERTED_TEXT_SHADE = 5  # from this shade on, the number has the other colour
+INVERTED_TEXT_SHADE = 5  # from this shade on, the number has a light colour
 _DAY_SHADES = ("#f1f6fb", "#d6e6f4", "#b3d3ea", "#86bbdd", "#5a9fcc", "#347fb6", "#175e98", "#08407a")
 _NIGHT_SHADES = ("#0d1b27", "#12304a", "#15466d", "#1a5f92", "#2b7bb4", "#5299cd", "#86bbe2", "#bfdcf3")
 _HEATMAP_STYLE = (
@@ -412,7 +412,7 @@ def render_heatmap(board: Board, marginals: Marginals) -> str:
 
 
 def _draw_chance(mark: str, percent: float, x: int, y: int) -> Iterator[str]:
-    # The square root spreads small chances over more shades: on an empty sea all are small.
+    # The square root spreads small probabilities over more shades: on an empty sea, all are small.
     shade = min(SHADES - 1, int(SHADES * sqrt(percent / 100))) if mark == UNKNOWN else 0
     yield _draw_square(f"bs-h{shade} bs-grid", x, y)
     across, down = _square_center(x, y)
@@ -422,7 +422,7 @@ def _draw_chance(mark: str, percent: float, x: int, y: int) -> Iterator[str]:
         yield from _draw_mark(HIT, across, down)
     else:
         bright = " bs-on" if shade >= INVERTED_TEXT_SHADE else ""
-        number = f"{percent:.0f}"  # 0 and 100 stand for exact values only
+        number = f"{percent:.0f}"  # 0 and 100 only stand for exact values
         if 0 < percent < 1 or 99 < percent < 100:
             number = "&lt;1" if percent < 1 else "&gt;99"
         size = 17 if len(number) < 3 else 14

@@ -34,9 +34,9 @@ from pi_appliance.puzzles.battleship.fleet import Placement, Ship, Solution, Squ
 from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import SERIAL, Interrupted, SearchRuntime, partial_result
 
-PROGRESS_MASK = 63  # report progress every 64 ships
-QUERY_NODE_LIMIT = 300  # ships tried per query of up to hundreds: about 0.01 s
-CORE_NODE_LIMIT = 10_000  # ships tried for all queries
+PROGRESS_MASK = 63  # progress is reported every 64 ships
+QUERY_NODE_LIMIT = 300  # ships tried in one of up to hundreds of queries: about 0.01 s
+CORE_NODE_LIMIT = 10_000  # ships tried in all queries together
 MAX_UNPROVEN_CORE = 10  # marks; a larger core that is not proven minimal explains nothing
 MARK_NAMES = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
@@ -171,12 +171,13 @@ def explain_contradiction(board: Board, tick: Tick) -> tuple[Details, str]:
     clues, is_possible = tuple(_find_clues(board)), _clue_test(board, tick)
     if is_possible(()) is False:
         return {}, "; this fleet does not fit on a sea of this size at all"
-    # A clue that is removed first stays removed, so one of two orders often gives a smaller core.
+    # The clues that are tested first are removed more often, so one of two orders often gives a
+    # smaller core.
     orders = [sorted(clues, key=lambda clue: (clue.mark == MISS) == last) for last in (False, True)]
     core, is_minimal = min((_shrink_core(order, is_possible) for order in orders), key=lambda each: len(each[0]))
     if not core or (not is_minimal and len(core) > MAX_UNPROVEN_CORE):
         return {}, ""
-    # A single wrong clue is in every set of contradicting clues.
+    # If one clue is wrong, it is in every set of contradicting clues.
     results = {str(clue): is_possible([each for each in clues if each != clue]) for clue in core}
     details: Details = {"contradiction": ", ".join(results)}
     words = f"; {', '.join(results)} {'is impossible' if len(core) == 1 else 'contradict each other'}"
@@ -254,7 +255,7 @@ def _find_clues(board: Board) -> Iterator[Clue]:
 
 
 SEARCH_MEMORY = 10_000_000  # bytes of one path of the search
-FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100
+FIRST_NODE_LIMIT = 20_000  # ships tried before a count decides: about 1 s; most boards need fewer than 100
 MODES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
 
 
@@ -282,7 +283,7 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
         return Footprint(memory=counter.total_memory)
     try:
         runtime.require_memory(counter.marginals_memory, "a map of all squares")
-    except Refused:  # it is left out
+    except Refused:  # then the number of solutions is left out
         return Footprint(memory=counter.total_memory)
     return Footprint(memory=counter.marginals_memory)
 
@@ -335,7 +336,7 @@ class _BoardSolver:
         try:
             count = ProfileCount(self.board, self.runtime).count_total()
         except Refused:
-            first = next(solutions, None)  # without a limit
+            first = next(solutions, None)  # the search has no limit here
             count, solutions = int(first is not None), chain([first] if first else [], solutions)
         if not count:
             return self._impossible(Proof.EXHAUSTION, "all ways to place the fleet were counted: there is none")
@@ -390,7 +391,7 @@ class _BoardSolver:
             self.runtime.report_progress(None, f"{pluralize(self.earlier_nodes + nodes, 'ship')} placed")
 
 
-SHOT_SHARE = 0.35  # of all squares
+SHOT_SHARE = 0.35  # share of all squares at which a generated board has shots
 
 
 def generate(seed: int, board: Board | str = "midgame", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:

@@ -18,8 +18,8 @@ class Mark(StrEnum):
 
     UNKNOWN = "?"
     WATER = "."
-    SHIP = "X"  # a ship square whose shape is not known
-    LEFT = "<"  # ends of ships
+    SHIP = "X"  # a square of a ship; it is not known which piece
+    LEFT = "<"  # the ends of ships
     RIGHT = ">"
     TOP = "^"
     BOTTOM = "v"
@@ -54,8 +54,8 @@ class Board(MarkedGrid):
     fleet: tuple[int, ...]  # the lengths of the ships, longest first
     count_to: int | None = None  # stop counting at this many solutions; None: count all
     difficulty: str = ""  # level of a new puzzle, one of `LEVELS`; empty: any
-    new_size: tuple[int, int] | None = None  # columns and rows of a new puzzle; None: as this one
-    new_fleet: tuple[int, ...] = ()  # ships of a new puzzle; empty: as this one, or usual for its size
+    new_size: tuple[int, int] | None = None  # columns and rows of a new puzzle; None: the same as here
+    new_fleet: tuple[int, ...] = ()  # ships of a new puzzle; empty: the same as here, or the usual ones for its size
     new_unknown_totals: int = 0  # totals that a new puzzle does not show
 
     @property
@@ -116,7 +116,7 @@ def find_fleet_error(fleet: tuple[int, ...], width: int, height: int) -> str:
     """
     if fleet[0] > max(width, height):
         return f"a ship of {fleet[0]} does not fit in {width}x{height}; its longest can have {max(width, height)}"
-    # A ship and the squares right of it and below it, which no other ship shares.
+    # Each ship takes its squares, and those to the right and below, which no other ship can share.
     needed, room = sum(2 * (length + 1) for length in fleet), (width + 1) * (height + 1)
     if needed > room:
         return f"the fleet {format_fleet(fleet)} does not fit in {width}x{height} without touching; leave out ships"
@@ -212,8 +212,8 @@ def _find_wrong_givens(board: Board, occupied: set[Square]) -> Iterator[str]:
             yield f"{square} does not match the given {given}"
 
 
-_DRAWINGS = {  # fleet, totals of the columns, and the rows, each after its total
-    # Four given squares, as magazines print it.
+_DRAWINGS = {  # fleet, totals of the columns, and rows that begin with their total
+    # Four given squares, as in magazines.
     "magazine": (
         "standard", "0 2 1 0 7 0 3 3 1 3",
         "3?????????./1??????????/2?^????????/5??????????/0??????????/"
@@ -247,7 +247,7 @@ _DRAWINGS = {  # fleet, totals of the columns, and the rows, each after its tota
     ),
     # Without given squares it has twelve solutions.
     "several": ("small", "4 0 2 1 1 2", "3??????/1??????/2??????/1??????/3??????/0??????"),
-    # Its totals agree with the fleet, but no fleet has them.
+    # The totals agree with the fleet, but there is no solution.
     "impossible": (
         "standard", "2 2 3 2 1 4 0 6",
         "3????????/2????????/1????????/3????????/5????????/1????????/3????????/2????????",

@@ -114,7 +114,7 @@ def _find_column_totals(state: _ParseState, body: Sequence[Sequence[Token]]) -> 
             state.add(*body[clear[0]][0].place, "column totals within the grid", "write them above or below it")
         return clear[0]
     others = max(len(tokens) for tokens in body)
-    for at in (0, len(body) - 1):  # such as "? ? 3": shorter than the rows, which also have a total
+    for at in (0, len(body) - 1):  # such as "? ? 3": shorter than the rows, because these also have a total
         if len(body[at]) == others - 1 and all(_is_total(token) or token.text == Mark.UNKNOWN for token in body[at]):
             return at
     marks = (token for tokens in body for token in tokens if not _is_total(token))
@@ -127,7 +127,7 @@ def _find_column_totals(state: _ParseState, body: Sequence[Sequence[Token]]) -> 
 
 def _is_clear_total_row(tokens: Sequence[Token]) -> bool:
     totals = [at for at, token in enumerate(tokens) if _is_total(token)]
-    # A row of squares has one total, at its begin or end.
+    # A row of squares has one total, at its beginning or end.
     has_inner = any(0 < at < len(tokens) - 1 for at in totals)
     return (len(totals) > 1 or has_inner) and all(token.text in _UNKNOWN_TOTALS or _is_total(token) for token in tokens)
 
@@ -259,7 +259,7 @@ def _find_piece_errors(marks: Mapping[Square, str], square: Square) -> Iterator[
         if not (all(can_continue[:2]) or all(can_continue[2:])):
             hint = "a middle piece has a ship square on two opposite sides"
             yield f"{square} is the middle of a ship, which cannot go on in both directions", hint
-    continues = ENDS.get(Mark(mark))  # on the other sides is water
+    continues = ENDS.get(Mark(mark))  # the ship goes on in these directions; the other sides are water
     for side, other in sides.items() if continues or mark == Mark.SINGLE else ():
         if side == continues and marks.get(other, Mark.WATER) == Mark.WATER:
             blocked = f"{other} is water" if other in marks else "there is the edge"

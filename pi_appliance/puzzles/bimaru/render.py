@@ -12,9 +12,9 @@ from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
 from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units
-PAGE_WATER = "~"  # on the page, where a dot is an empty cell
+PAGE_WATER = "~"  # on the page, because a dot is an empty cell there
 LABEL_SIZE = 28  # SVG units for letters, numbers and totals
-# Class names begin with bi-, because a page may contain many pictures.
+# All names of classes begin with bi-, because a page may contain pictures of other puzzles.
 STYLE = """\
 .bi-open{fill:#fffdf7}.bi-sea{fill:#cfe6f5}.bi-why{fill:#f6d98b}.bi-got{fill:#bfe6c8}.bi-try{fill:#dccbf2}
 .bi-line{stroke:#33475b;stroke-width:1}.bi-t{font-family:system-ui,sans-serif;text-anchor:middle}
@@ -91,7 +91,7 @@ def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
     for deduction in iter_deductions(grid, solution):
         if deduction.technique == CONTRADICTION:
             return
-        # Only the ships of a step have to be written on the page, if it finds any.
+        # A person only has to write ships. A step without a ship shows its water.
         squares, symbol = (deduction.ships, Mark.SHIP.value) if deduction.ships else (deduction.water, PAGE_WATER)
         first, *also = iterate_bits(squares)
         after, caption = SolvingGrid(board), describe_deduction(deduction)
@@ -106,7 +106,7 @@ def draw_contradiction(grid: SolvingGrid, deduction: Deduction) -> str:
 
 def _draw_picture(grid: SolvingGrid, title: str, deduction: Deduction | None = None) -> str:
     board = grid.layout.board
-    # The fleet is a third row of text.
+    # Two rows of labels, and one for the fleet.
     width, height = 2 * LABEL_SIZE + SQUARE_SIZE * board.width, 3 * LABEL_SIZE + SQUARE_SIZE * board.height
     squares = [Square(x, y) for y in range(board.height) for x in range(board.width)]
     parts = [part for square in squares for part in _draw_square(grid, square, deduction)]

@@ -31,7 +31,7 @@ class Line(NamedTuple):
     name: str
     mask: int
     total: int | None
-    is_derived: bool = False  # whether the total is not given, but left over by the other lines
+    is_derived: bool = False  # whether the total is not given, but follows from the other lines
 
     def __str__(self) -> str:
         return f"{self.name}, whose total must be {self.total}," if self.is_derived else self.name
@@ -83,7 +83,7 @@ class Layout:
         columns = [Line(column_name(x), column << x, total) for x, total in enumerate(self.board.column_totals)]
         for lines in (rows, columns):
             rest = sum(self.board.fleet) - sum(line.total or 0 for line in lines)
-            is_derived = sum(line.total is None for line in lines) == 1  # the fleet gives the only unknown total
+            is_derived = sum(line.total is None for line in lines) == 1  # the fleet determines a single unknown total
             for line in lines:
                 yield line._replace(total=rest, is_derived=True) if is_derived and line.total is None else line
 
@@ -155,7 +155,7 @@ class Position(NamedTuple):
     ships: int
     water: int
     complete: tuple[Placement, ...]
-    places: Sequence[Placement]  # of ships that are left; may leave out places that a search excludes
+    places: Sequence[Placement]  # places of the ships that are left; a search may exclude some
 
 
 def fill_lines(layout: Layout, ships: int, water: int) -> tuple[int, int]:
@@ -234,9 +234,9 @@ def _split_places(
     return complete, possible
 
 
-PROGRESS_MASK = 15  # report progress every 16 ships: a few milliseconds
+PROGRESS_MASK = 15  # progress is reported every 16 ships: a few milliseconds
 
-Tick = Callable[[], object]  # called now and then. An exception that it raises ends the search.
+Tick = Callable[[], object]  # called from time to time. An exception that it raises ends the search.
 
 
 class FleetSearch:
@@ -263,7 +263,7 @@ class FleetSearch:
             return
         known = [*complete, *places]
         if pending := ships & ~mask_places(complete):
-            # A solution has exactly one ship on this square.
+            # Exactly one ship of each solution covers this square.
             over = ([place for place in places if place.mask >> number & 1] for number in iterate_bits(pending))
             for place in min(over, key=len):
                 self._count_node()
@@ -275,7 +275,7 @@ class FleetSearch:
         others = [place for place in known if place.length != longest or place in complete]
         for number, place in enumerate(choices):
             self._count_node()
-            # The earlier choices are excluded: solutions with one of them were found there.
+            # Earlier choices are excluded, because solutions with them were found there.
             later = [*others, *choices[number:]]
             yield from self._search(Position(ships | place.mask, water | place.halo, (), later))
 

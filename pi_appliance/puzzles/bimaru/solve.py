@@ -30,8 +30,8 @@ from pi_appliance.puzzles.bimaru.render import draw_contradiction
 from pi_appliance.puzzles.bimaru.search import FleetSearch, Layout, find_two
 from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime, partial_result
 
-SEARCH_MEMORY = 10_000_000  # bytes at most, measured on 15x15 squares
-AUTO_COUNT_LIMIT = 1_000  # solutions counted without being asked: half a second
+SEARCH_MEMORY = 10_000_000  # bytes at most, measured with 15x15 squares
+AUTO_COUNT_LIMIT = 1_000  # solutions counted if no count was requested: half a second
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
@@ -92,8 +92,8 @@ def foretell(_board: Board, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) 
     return Footprint(memory=SEARCH_MEMORY, saves=False)
 
 
-MAX_TRIES = 100  # puzzles; one in a few has the level that is asked for
-SEARCH_LIMIT = 3_000  # ships tried until another square is given: 0.2 s; a puzzle of 10x10 needs less than 100
+MAX_TRIES = 100  # puzzles generated at most; one in a few has the requested level
+SEARCH_LIMIT = 3_000  # ships tried before a square is given: 0.2 s; a 10x10 puzzle needs less than 100
 
 
 def generate(
@@ -160,7 +160,7 @@ def _add_givens(puzzle: Board, marks: Mapping[Square, str], rng: Random, report:
     while True:
         try:
             found = find_two(puzzle, partial(report, "looking for another solution"), SEARCH_LIMIT)
-        except deductions.SearchLimitReached:  # a ship square makes the search easier
+        except deductions.SearchLimitReached:  # giving a ship square makes the search easier
             choices = {square for square in puzzle.find_marks(Mark.UNKNOWN) if square in marks}
         else:
             if len(found) < 2:
@@ -190,7 +190,7 @@ def _remove_givens(
     for number, square in enumerate(givens, 1):
         report(f"{number} of {len(givens)} given squares examined")
         fewer = set_mark(puzzle, square, Mark.UNKNOWN)
-        # A puzzle that needs no guess has one solution.
+        # A puzzle that needs no guess has only one solution.
         if level in deductions.LEVELS[:-1]:
             is_accepted = techniques.find_hard_square(fewer, level, runtime) is None
         else:

@@ -29,8 +29,8 @@ TECHNIQUES = {
     "guess": "extreme",
 }
 """The techniques, simplest first, and the level of a puzzle that needs them."""
-REDUNDANCY_LIMIT = 20_000  # ships tried for a given square: a second; usually less than 3,000
-MAX_ARRANGEMENTS = 500  # of the ship squares of a line; a person gives up earlier
+REDUNDANCY_LIMIT = 20_000  # ships tried for each given square: a second; usually less than 3,000
+MAX_ARRANGEMENTS = 500  # arrangements of the ship squares of a line; a person gives up earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Deduction(NamedStep):
 
     ships: int = 0
     water: int = 0
-    reason: int = 0  # the squares that are the reason
+    reason: int = 0  # the squares from which the step follows
 
 
 class SolvingGrid:

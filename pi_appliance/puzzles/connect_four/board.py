@@ -63,7 +63,7 @@ class Board:
     rows: Rows
     turn: Colour
     moves: tuple[int, ...] = ()
-    first_known: bool = field(default=True, compare=False)  # whether the notation says who moved first
+    first_known: bool = field(default=True, compare=False)  # whether the notation says which colour moved first
 
     @property
     def discs(self) -> int:
@@ -167,7 +167,7 @@ def _all_fours() -> Iterator[Four]:
                     yield tuple(Square(column + right * step, row + up * step) for step in range(4))
 
 
-# Each four in a row, with the indices of its squares in the joined rows.
+# All possible fours in a row, each with the indices of its squares in the joined rows.
 _WINDOWS = tuple((four, tuple((HEIGHT - row) * WIDTH + column - 1 for column, row in four)) for four in _all_fours())
 _SWAP_COLOURS = str.maketrans("RY", "YR")
 
@@ -177,15 +177,15 @@ def _drawing_with_moves(rows: str, moves: str) -> str:
 
 
 BOARDS: Mapping[str, str] = {
-    # Red wins with the second-last disc, by one column only
+    # Red wins with the second-last disc, after one column only
     "squeeze": _drawing_with_moves(".....Y. Y....R. R....R. YY...Y. YRRY.Y. RYRRYRR", "32662532166161164471"),
-    # one column draws, all others lose
+    # One column leads to a draw, all others lose
     "tightrope": _drawing_with_moves("...Y... ...R.Y. ...Y.RR ...RYYY ...YRRR YR.RYRY", "65214774556666477444"),
     # Red loses after 20 more moves
     "siege": _drawing_with_moves("R...Y.. Y...R.. R.Y.Y.. Y.R.Y.. Y.R.Y.. RRRYRRY", "57146535352131115513"),
     # Red wins soon
     "sprint": _drawing_with_moves("....... ....... .R..R.. .R..RYY YYYRYYR RRYRYRY", "67467525165243232157"),
-    # the start of the game: build the opening book first
+    # The start of the game, which needs the opening book
     "empty": ".......\n" * 6,
     # Red has won with two fours at once; Yellow moved first
     "game": _drawing_with_moves("...Y... ...R.Y. ...R.R. ..RYRY. R.YRRRY YYRYYYR", "6743115446253464467365"),

@@ -16,14 +16,14 @@ from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime, load
 
 CACHE_NAME = "connect-four/book-3"
 STAGES = (6, 8)  # plies: 8,231 and 91,295 positions, about a day on one fast core
-BOOK_BYTES = 1_000_000  # of the complete book: 8 per position
+BOOK_BYTES = 1_000_000  # bytes of the complete book: 8 per position
 BOOK_MEMORY = 60_000_000  # bytes of all positions while it is built, measured
 _SAVE_INTERVAL = 10.0  # seconds between two saves of an unfinished stage
 _EXTRA_SAVE_INTERVAL = 0.003  # seconds more per position, to spare the SD card
-_CHUNKS_PER_PLY = 10_000  # a chunk has several positions, so that hard ones spread over the cores
+_CHUNKS_PER_PLY = 10_000  # chunks per ply; each has several positions, so that hard ones are spread over the cores
 _TIME_TO_SAVE = 2.0  # seconds
 _PROGRESS_INTERVAL = 1_000  # positions
-UNKNOWN = -99  # the value of the kernel
+UNKNOWN = -99  # as in the kernel
 
 Level = Mapping[int, Position]  # the undecided positions of one ply by their keys
 
@@ -35,7 +35,7 @@ class Book:
     """
 
     def __init__(self, entries: Sequence[int] = (), complete: int = -1, plies: int = -1) -> None:
-        self._entries = entries  # sorted: key * 64 + score + 32
+        self._entries = entries  # sorted numbers: key * 64 + score + 32
         self.complete, self.plies = complete, plies
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class _BookBuilder:
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
         facts: Details = {"positions": len(self.scores), "complete_plies": self.complete, "kernel": kernel_mode(kernel)}
         table = Table("The opening book", ("Ply", "Undecided positions, without mirror images", "Solved"), rows)
-        # Without any work left, the levels were not generated.
+        # If the book was complete, no levels were generated.
         tables = (table,) if len(rows) > self.complete else ()
         return Answer(nodes_searched=lambda: self.nodes, details=facts, tables=tables)
 

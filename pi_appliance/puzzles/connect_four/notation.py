@@ -42,8 +42,8 @@ _MOVES_ROW = re.compile(r"\s*moves:?\s+(\S.*)", re.IGNORECASE)
 _CELL = "R or X is a red disc, Y or O a yellow one, a dot an empty square"
 _END_HELP = "the game ends with the first four"
 
-_Row = tuple[int, str]  # its number in the file
-_Cells = list[tuple[int, str]]  # of a row: the column in the file and the mark of each square
+_Row = tuple[int, str]  # line number in the file, and the line
+_Cells = list[tuple[int, str]]  # the squares of a row: each with its column in the file, and its mark
 
 
 def _read_row(row: _Row, problems: Problems) -> _Cells:
@@ -107,7 +107,7 @@ def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
 
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
-# But not a row of a grid with _ for empty squares.
+# The first part excludes a row of a grid that has _ for empty squares.
 _COLOURED_MOVE = re.compile(r"(?![RYXO_]+$)[^\W_]+_[^\W_]{2,}", re.IGNORECASE)
 _COLOURS = {colour.value.casefold(): colour for colour in Colour}
 _COLUMNS_HELP = f"the columns are 1 to {WIDTH}"
@@ -309,7 +309,7 @@ parse_listing = listing_parser(parse, parse_solution)
 SQUARE_SIZE = 48  # SVG units
 MARGIN = 10
 HEADER_HEIGHT = 30  # for column labels above the grid
-# Rings have two colours to be visible on both kinds of discs.
+# A ring has two colours, so that it is visible on discs of both colours.
 STYLE = """\
 .four-name{font:bold 15px system-ui,sans-serif;text-anchor:middle;fill:#4a5568}.four-grid{fill:#1f5fbf}
 .four-hole{fill:#fff}.four-red{fill:#d62839}.four-yellow{fill:#f5c518}.four-last{fill:none;stroke:#fff;stroke-width:3}

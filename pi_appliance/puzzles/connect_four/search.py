@@ -105,8 +105,9 @@ def square_of(bit: int) -> Square:
     return Square(column + 1, row + 1)
 
 
-# (discs, bits): up to `discs` discs, a table of 2**bits entries of 8 bytes. A new table must be
-# cleared, which takes longer than most searches; only those of the first moves gain by a large one.
+# (discs, bits): positions of up to `discs` discs use a table of 2**bits entries of 8 bytes. A new
+# table must be cleared, which takes longer than most searches; only the first moves gain from a
+# large one.
 _TABLE_BITS = ((7, 22), (42, 20))
 
 

@@ -45,8 +45,8 @@ from pi_appliance.puzzles.connect_four.search import (
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, partial_result
 
 BOUNDS_NAME = "connect-four/bounds"
-_EARLY_DISCS = 14  # up to here, all cores are used
-_CHUNK_SIZE = 50 if kernel_mode(kernel) == "compiled" else 2  # positions per task of many
+_EARLY_DISCS = 14  # up to this many discs, all cores are used
+_CHUNK_SIZE = 50 if kernel_mode(kernel) == "compiled" else 2  # positions per task, if there are many
 MODES = (SolveMode.FIRST, SolveMode.ALL)
 
 
@@ -236,7 +236,7 @@ class Solver:
             after = position.play(square)
             if after.discs == SQUARES or not self.search.is_at_least(after, 1 - score):
                 return column
-        return moves[-1][0]  # one of the columns keeps it, so the last one needs no search
+        return moves[-1][0]  # one of the columns has this score, so the last one needs no search
 
     def _score_move(self, square: int) -> int:
         """Return the score of a move: at most the score of the position."""

@@ -30,8 +30,8 @@ class Board:
 
     plates: str
     pebbles: str
-    custom_lines: MoveLines = ()  # the lines of a custom table of moves; empty: the original ones
-    random_boards: int = 0  # how many random boards to solve as well, for a table of their difficulty
+    custom_lines: MoveLines = ()  # lines of a custom table of moves; empty: the original ones
+    random_boards: int = 0  # random boards to solve as well, for a table of their difficulty
 
     def __post_init__(self) -> None:
         if len(self.plates) not in TRIANGLE_SIZES or len(self.pebbles) != len(self.plates):
@@ -73,7 +73,7 @@ def triangle_lines(places: int) -> MoveLines:
 
 def original_lines(places: int) -> MoveLines:
     """Return the lines of the original game: those of the triangle, and one down the middle."""
-    middle = tuple(row[len(row) // 2] for row in triangle_rows(places)[::2])  # 0, 4, 12
+    middle = tuple(row[len(row) // 2] for row in triangle_rows(places)[::2])  # the places 0, 4 and 12
     return (*triangle_lines(places), middle) if len(middle) > 1 else triangle_lines(places)
 
 

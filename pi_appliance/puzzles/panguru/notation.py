@@ -58,7 +58,7 @@ def _split_sections(text: str) -> dict[str, list[Token]]:
         header = match[1].lower() if match else header
         has_moves = header == "moves" and any(known.text.strip() for known in sections.get(header, ()))
         if has_moves and not match and row.strip(" ,[]") and not re.search("[0-9]", row):
-            header = ""  # the board is drawn below its moves
+            header = ""  # in a table, the board is drawn below its moves
         sections.setdefault(header, []).append(Token(row[start:], (number, start + 1)))
     return sections
 
@@ -108,7 +108,7 @@ def _split_rows(rows: list[list[Token]], file: str) -> list[list[Token]]:
         raise parse_error(file, 1, 1, "there is no board here", _BOARD_HELP)
     lengths = [len(row) for row in rows]
     gaps = [at for at in range(1, lengths[0]) if rows[0][at].place[1] > rows[0][at - 1].place[1] + 1]
-    if len(rows) == len(gaps) == 1:  # in one row
+    if len(rows) == len(gaps) == 1:  # both halves are in one row
         return [rows[0][: gaps[0]], rows[0][gaps[0] :]]
     count, steps = sum(lengths), list(range(1, len(rows) + 1))
     is_one_row = len(rows) == 1 and (count % 2 == 1 or count // 2 not in TRIANGLE_SIZES)
@@ -116,11 +116,11 @@ def _split_rows(rows: list[list[Token]], file: str) -> list[list[Token]]:
         name = "plates" if any(mark.text == HOLE for row in rows for mark in row) else "pebbles"
         hint = _BOARD_HELP if len(rows) > 1 else f"write a space and {count} letters"
         raise _missing_half(name, rows[-1][-1], hint, file)
-    if lengths == [2 * number for number in range(1, len(rows) + 1)] or len(rows) == 1:  # side by side
+    if lengths == [2 * number for number in range(1, len(rows) + 1)] or len(rows) == 1:  # both halves are side by side
         return [[m for row in rows for m in row[: len(row) // 2]], [m for row in rows for m in row[len(row) // 2 :]]]
     half = len(rows) // 2
     steps = list(range(1, half + 1))
-    if lengths in ([*steps, *steps], [lengths[0]] * 2):  # one below the other
+    if lengths in ([*steps, *steps], [lengths[0]] * 2):  # one half is below the other
         return [[mark for row in part for mark in row] for part in (rows[:half], rows[half:])]
     expected = zip(rows, [2, 4, 6, 8, 10], strict=False)
     first = next((row for row, hint in expected if len(row) != hint), rows[-1])
@@ -161,7 +161,8 @@ def _parse_moves(rows: list[Token], places: int, file: str) -> MoveLines:
         for row, (line, first) in rows
         for match in re.finditer(r"[^\s,;]+", row)
     ]
-    parts = words if words and not words[0].text.startswith("[") else []  # one by one, so that an error has its place
+    # parsed one by one, so that an error has its place
+    parts = words if words and not words[0].text.startswith("[") else []
     whole = Token(" ".join(row.text for row in rows), words[0].place if words else (1, 1))
     lines: MoveLines = ()
     for part in [*parts, whole]:
@@ -202,7 +203,7 @@ def parse_solution(board: Board | str, text: str, file: str = "solution") -> Sol
 
 COLUMN_DISTANCE, ROW_DISTANCE = 76, 70  # SVG units
 PLATE_RADIUS, PEBBLE_RADIUS = 33, 20
-# Colours by their first letters, then others. All are light enough for black letters.
+# Colours with their first letters, then other colours. All are light enough for black letters.
 COLOURS = {
     "W": "#ffffff", "R": "#f4837d", "G": "#7fd08a", "B": "#86b6f6", "Y": "#f7dd5c", "O": "#f9ab55", "P": "#c99cf2",
     "C": "#66d9d9", "A": "#b8c4ce", "D": "#d8b48a", "E": "#ff9ecb", "F": "#c3e36b", "H": "#9ff0c8", "I": "#aeb0ff",
@@ -264,7 +265,7 @@ def _draw_board(board: Board, pebbles: str, move: tuple[int, int] | None = None)
     matching = sum(plate == pebble for plate, pebble in zip(board.plates, pebbles, strict=True))
     title = f"Panguru: {matching} of {len(pebbles) - 1} pebbles on plates of their colour"
     corners = f"{width // 2},42 44,{height - 40} {width - 44},{height - 40}"
-    # The wooden board: a small triangle with a wide round stroke.
+    # The wooden board is a small triangle with a wide round stroke.
     parts = [f'<polygon class="pan-wood" points="{corners}" stroke-width="82" stroke-linejoin="round"/>']
     for one, other in (pair for line in board.move_lines for pair in pairwise(line)):
         (x, y), (u, v) = centers[one], centers[other]
@@ -294,7 +295,7 @@ def _draw_place(x: int, y: int, plate: str, pebble: str, number: int) -> Iterato
 def _draw_arrow(start: tuple[int, int], end: tuple[int, int]) -> Iterator[str]:
     """Yield a ring around the pebble that moved, and a dashed line from its old place."""
     (x, y), (u, v) = start, end
-    part = (PEBBLE_RADIUS + 6) / math.dist(start, end)  # the end of the line, which the ring covers
+    part = (PEBBLE_RADIUS + 6) / math.dist(start, end)  # where the line ends, because the ring covers the rest
     dashes = 'stroke-width="4" stroke-dasharray="7 6" stroke-linecap="round"'
     right, down = u + (x - u) * part, v - 6 + (y - v) * part
     yield f'<line class="pan-move" x1="{x}" y1="{y - 6}" x2="{right:.0f}" y2="{down:.0f}" {dashes}/>'

@@ -16,7 +16,7 @@ from pi_appliance.puzzles.runtime import SERIAL, SearchRuntime
 MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size
 
 _Edges = frozenset[tuple[int, int]]
-_Graph = Mapping[int, Sequence[int]] | Sequence[Sequence[int]]  # for each place the places one move away
+_Graph = Mapping[int, Sequence[int]] | Sequence[Sequence[int]]  # for each place, the places one move away
 
 
 def explain_unsolvable(board: Board | str) -> str:
@@ -89,7 +89,7 @@ def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int
         return "" if solvable else f"on {where} every position was tried"
     is_cycle = len(edges) == len(inner) + 1
     if not is_cycle and len(set(current)) < len(current):
-        return ""  # two equal pebbles make every arrangement even
+        return ""  # two equal pebbles can be exchanged, so every arrangement is even
     neighbours: dict[int, list[int]] = {place: [] for place in (root, *inner)}
     for one, other in edges:
         neighbours[one].append(other)

@@ -25,7 +25,7 @@ from pi_appliance.puzzles.panguru.board import HOME, Board, Solution, reachable_
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, find_paths, shuffle_board
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, Interrupted, SearchRuntime, spans, walk_levels
 
-UNREACHABLE = 255  # cost; longer than any solution
+UNREACHABLE = 255  # a cost that is greater than any solution
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PackedBoard:
     table_arguments: tuple["array[int]", "array[int]", "array[int]", int]  # the arguments of `kernel.MoveTables`
     start: int
     goal: int
-    reachable: tuple[tuple[int, ...], ...]  # for each place the places one move away
+    reachable: tuple[tuple[int, ...], ...]  # for each place, the places one move away
 
 
 def pack_board(board: Board) -> PackedBoard:
@@ -80,12 +80,12 @@ def _pairing_costs(plates: Sequence[int], distances: Sequence[Sequence[int]]) ->
     return cheapest
 
 
-MOVES_PER_CALL = 20_000  # per kernel call: 0.1 s on a slow Pi in plain Python
-POSITIONS_PER_CALL = 500  # the same time
+MOVES_PER_CALL = 20_000  # moves per kernel call: 0.1 s on a slow Pi in plain Python
+POSITIONS_PER_CALL = 500  # positions per kernel call: as long
 MIN_TABLE_SIZE, MAX_TABLE_SIZE = 1 << 12, 1 << 20  # entries of the transposition table
 ENTRY_BYTES = 12
-BOARDS_PER_CALL = 20  # of a difficulty table: 0.01 s compiled, 0.2 s plain
-CHECKED_POSITIONS = 300_000  # in all levels; above this, memory is checked
+BOARDS_PER_CALL = 20  # boards per kernel call of a difficulty table: 0.01 s compiled, 0.2 s plain
+CHECKED_POSITIONS = 300_000  # positions in all levels above which memory is checked
 POSITION_BYTES = 110
 
 _PathCounts = dict[int, int]
@@ -180,7 +180,7 @@ def difficulty(board: Board | str, seeds: Sequence[int], runtime: SearchRuntime 
                 by_moves.setdefault(moves, []).append((count, seed))
             done += len(results)
             runtime.report_progress(done / len(seeds), f"{pluralize(done, 'random board')} solved")
-    except Interrupted as error:  # the partial result of a single board says nothing here
+    except Interrupted as error:  # its partial result is about one board only
         most = f", none of which takes more than {pluralize(max(by_moves), 'move')}" if by_moves else ""
         error.partial_result = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
         raise
@@ -222,7 +222,7 @@ class ShortestPathSearch:
                 ida_round = kernel.IdaRound(self.tables, self.packed.start, bound, table_size)
                 if self._run_round(ida_round) == kernel.FOUND:
                     break
-                self._report(self.nodes_searched, bound)  # short rounds do not report progress themselves
+                self._report(self.nodes_searched, bound)  # a short round does not report progress itself
                 while table_size < min(ida_round.nodes, MAX_TABLE_SIZE):
                     table_size *= 2
                 bound = ida_round.next_bound
@@ -246,7 +246,7 @@ class ShortestPathSearch:
         with self.checkpoint.guard(lambda: ({"bound": self.length}, ()), lambda: known):
             for moves_left in range(self.length - 1, -1, -1):
                 levels.append(self._expand_level(levels[-1], moves_left))
-                # The next level may be twice as large; large levels hardly grow.
+                # The next level may be twice as large as the last; large levels hardly grow.
                 positions = sum(map(len, levels)) + 2 * len(levels[-1])
                 if positions > self.checked_positions:
                     purpose = f"the positions on solutions of {self.length} moves"

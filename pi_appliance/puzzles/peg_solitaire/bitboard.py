@@ -40,8 +40,8 @@ def find_parity_obstacle(board: Board) -> str:
     return f"the rule of three: these pegs cannot be reduced to one {where}"
 
 
-Symmetry = tuple[int, ...]  # the index of the image of each hole
-_PART_BITS_OF_THREE = 13  # bits; boards up to three parts
+Symmetry = tuple[int, ...]  # for each hole, the index of its image
+_PART_BITS_OF_THREE = 13  # bits of a part, if three parts are enough for the board
 _PART_BITS = 11
 _WORD_MASK = (1 << 64) - 1
 _GUARD_BITS = 0x8080_8080_8080_8080  # the highest bit of each of eight fields
@@ -98,7 +98,7 @@ class Bitboard:
     full: int
     goals: int
     moves: tuple[Move, ...]  # in reading order of the start hole; for each: right, left, down, up
-    symmetries: tuple[Symmetry, ...]  # the symmetries of the shape and the goal; the first one is the identity
+    symmetries: tuple[Symmetry, ...]  # symmetries of the shape and the goal, beginning with the identity
 
     def jump(self, move: Move) -> Jump:
         """Convert a move by indices to a jump of holes."""
@@ -173,7 +173,7 @@ def to_game(
     fields = list(dict.fromkeys(proof.apply_symmetry(turn) for proof in proofs for turn in turns))
     words = [fields[at : at + 8] for at in range(0, len(fields), 8)]
     weights = ([_pack(proof.weights[hole] for proof in word) & _WORD_MASK for hole in range(size)] for word in words)
-    # Fields of an empty board; unused ones never lose their guard bit.
+    # The fields of an empty board. The guard bit of an unused field is never lost.
     bases = [(_GUARD_BITS - _pack(proof.least for proof in word)) & _WORD_MASK for word in words]
     moves = field.moves
     game: kernel.Game = way.Game(
@@ -207,12 +207,12 @@ def _pack(numbers: Iterable[int]) -> int:
     return sum(number << 8 * at for at, number in enumerate(numbers))
 
 
-MAX_WORDS = 16  # of eight functions, with their images: more cost more than they save
-MAX_TRIES = 120  # linear programs, each a few milliseconds
-MAX_MISSES = 12  # consecutive tries without a result
+MAX_WORDS = 16  # words of eight pagoda functions with their images; more cost more than they save
+MAX_TRIES = 120  # linear programs tried, a few milliseconds each
+MAX_MISSES = 12  # consecutive tries without a result after which the search ends
 MAX_WEIGHT = 4  # largest absolute weight
 SCALES = (1, 2, 3, 4, 5, 6)
-FIELD_RANGE = 128  # distance of an 8-bit field from its threshold
+FIELD_RANGE = 128  # how far an 8-bit field can be from its threshold
 EPSILON = 1e-9
 MAX_PIVOTS = 400
 
@@ -264,7 +264,7 @@ def _play_random_game(field: Bitboard, position: int, game: kernel.Game, random:
 def _find_separating(field: Bitboard, targets: Sequence[int], position: int, random: Random) -> PagodaFunction | None:
     """Return an integer function under which `position` weighs less than every target, or None."""
     size = len(field.board.holes)
-    # Small perturbations prevent cycling; the result is verified anyway.
+    # Small random numbers prevent cycling. The result is verified anyway.
     wanted = [(position >> hole & 1) + random.random() * 1e-6 for hole in range(size)]
     columns: list[tuple[list[int], float]] = [([0] * size, 0.0) for _ in field.moves]
     for (column, _), (start, over, end) in zip(columns, field.moves, strict=True):

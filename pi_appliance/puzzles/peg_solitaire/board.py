@@ -95,7 +95,7 @@ def _find_goal(board: Board, name: str) -> Hole:
     for hole in board.holes:
         if str(hole) == name.replace(" ", ""):
             return hole
-    # Similar numbers are not near each other, so suggest a central hole.
+    # A hole with a similar name is not near, so a central hole is suggested.
     right = f"write a hole as x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
     raise UnknownName("hole of this board", name, [str(hole) for hole in board.holes], right)
 

@@ -30,11 +30,11 @@ from pi_appliance.puzzles.runtime import (
     spans,
 )
 
-ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
-COPY_SIZE = 16 * ITEM_SIZE  # cells copied in about that time
-MIN_PARALLEL_CALLS = 4  # up to this many calls, one core is faster
-LARGE_TABLE = 64_000_000  # bytes; larger tables check the memory first
-CELL_SIZE = 24  # bytes
+ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per kernel call, some 10 ms
+COPY_SIZE = 16 * ITEM_SIZE  # cells that are copied in about the same time
+MIN_PARALLEL_CALLS = 4  # up to this many kernel calls, one core is faster
+LARGE_TABLE = 64_000_000  # bytes; a larger table checks the memory first
+CELL_SIZE = 24  # bytes of a cell of the table
 FULL_COUNT_LIMIT = 100_000  # classes: smaller boards are counted completely, for their tables
 CLASS_MEMORY = 170  # bytes per class of the last levels of both searches, as measured
 MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
@@ -42,8 +42,8 @@ POSITION_SHARE = 0.7  # bytes per placement of pegs for a count of all positions
 
 
 Cells: TypeAlias = "array[int]"  # three numbers per class: see `Frontier`
-Row = tuple[int, int, int]  # of a level: classes, positions, ways
-PartResult = tuple[Cells, int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
+Row = tuple[int, int, int]  # of a level: number of classes, positions and ways
+PartResult = tuple[Cells, int, int, int]  # classes, expanded positions, their moves, ways to positions without a move
 
 
 class _Parts(Sequence[Cells]):
@@ -61,7 +61,7 @@ class _Parts(Sequence[Cells]):
 
 
 def _prepare_jumps(game: kernel.Game, _: SearchRuntime) -> Callable[[Cells], PartResult]:
-    game = copy(game)  # it has a stack of its own: threads prepare a function each
+    game = copy(game)  # each thread prepares a function, and needs its own stack
     return partial(expand, lambda cells, table: kernel.expand(game, cells, 0, len(cells) // 3, table))
 
 
@@ -97,7 +97,8 @@ def foretell_size(sizes: Sequence[int], levels: int) -> int:
     """Foretell the size of a level from the last three: the growth shrinks alike each time."""
     first, second, size = sizes
     growth = size / second
-    shrinks = min(1.0, growth * first / second) * 0.98  # a little faster later, on the English board
+    # growth falls a little faster later, as measured on the English board
+    shrinks = min(1.0, growth * first / second) * 0.98
     result = float(size)
     for _ in range(levels):
         growth *= shrinks
@@ -119,9 +120,9 @@ class Frontier:
         for key, number in ways.items():
             self.cells.extend((key, number >> 64, number & (1 << 64) - 1))
         self.before = array("Q")  # the previous level
-        self.rows: list[Row] = []  # of finished levels
+        self.rows: list[Row] = []  # one row for each finished level
         self.stuck = 0  # ways to positions that have no move
-        self.tried = 0  # moves
+        self.tried = 0  # number of moves tried
         self._start_level()
 
     def _start_level(self) -> None:
@@ -170,7 +171,7 @@ class Frontier:
         self.rows.append((self.size, self.positions, self.ways))
         self.before, self.cells = self.cells, level
         self.level += 1
-        if CELL_SIZE * 4 * self.size >= LARGE_TABLE:  # the table of the next level
+        if CELL_SIZE * 4 * self.size >= LARGE_TABLE:  # the table of the next level may be large
             self.runtime.require_memory(CELL_SIZE * 8 * self.size, "a level of positions")
         self._start_level()
 
@@ -258,13 +259,13 @@ class CountResult:
     count: int  # the number of solutions
     ends: Mapping[tuple[Hole, ...], int]
     """The number of solutions by final hole, or by a group of symmetric holes."""
-    rows: list[Row]  # by level
-    back: list[Row] = field(default_factory=list)  # of the backward searches, summed over all last pairs
-    all_positions: bool  # whether all reachable positions were visited; otherwise lost ones were discarded
+    rows: list[Row]  # one row per level
+    back: list[Row] = field(default_factory=list)  # the levels of the backward searches, added up over all last pairs
+    all_positions: bool  # whether all reachable positions were visited; otherwise lost positions were discarded
     tried: int = 0  # the number of jumps tried
-    # If all positions were visited:
-    fewest: int = 1  # the fewest pegs that can be left
-    games: int = 0  # the number of games that end without a move
+    # The following are known if all positions were visited:
+    fewest: int = 1  # fewest pegs that can be left
+    games: int = 0  # number of games that end without a move
 
     @property
     def classes(self) -> int:
@@ -288,14 +289,14 @@ class SolutionCounter:
         self.symmetries = field.stabilizer(frozenset({field.start}))
         self.forward = Frontier(to_game(field, self.symmetries), {field.start: 1}, runtime)
         self.proofs: tuple[PagodaFunction, ...] | None = None
-        self.into: list[int] = []  # ways into each finished orbit of final pairs
-        self.back: Frontier | None = None  # the backward search of the next orbit
+        self.into: list[int] = []  # number of ways into each finished orbit of final pairs
+        self.back: Frontier | None = None  # backward search of the next orbit
         self.back_proofs: tuple[PagodaFunction, ...] = ()
-        self.back_rows: list[Row] = []  # of finished backward searches, by level
+        self.back_rows: list[Row] = []  # levels of the finished backward searches
         self.back_tried = 0
-        self.joined = (0, 0)  # classes of `forward` of the unfinished meeting, and the ways through them
+        self.joined = (0, 0)  # classes of `forward` that are done in the unfinished meeting, and the ways through them
         self.met_at = 0  # the level of `forward` at which lost positions were first discarded
-        self.foretold = 0  # bytes of memory in the end; 0: not known yet
+        self.foretold = 0  # bytes of memory that the count will need; 0: not known yet
         self.checkpoint = field.checkpoint("all" if field.board.all_positions else "count", runtime)
 
     def run(self) -> CountResult:
@@ -306,7 +307,7 @@ class SolutionCounter:
             while self.forward.cells and (
                 self.field.board.all_positions
                 or self.forward.classes_seen <= self.small
-                or (self.proofs is None and self.forward.level > self.pegs - 4)  # too late to meet
+                or (self.proofs is None and self.forward.level > self.pegs - 4)  # too late to meet in the middle
             ):
                 self._advance(self.forward, self.pegs)
             met = self.forward.cells or self.proofs is not None
@@ -328,7 +329,7 @@ class SolutionCounter:
         front.advance(f"jump {front.level + 1} of {pegs - 1}{back}{foretold}")
         if front.classes_seen > self.most:
             raise CountLimitReached(f"there are more than {self.most:,.0f} positions")
-        # Keeps all later sums within 128 bits.
+        # With this limit, all later sums stay within 128 bits.
         if front.ways * len(self.field.moves) * len(self.field.symmetries) >> 128:
             raise CountLimitReached("there are more than 2^128 ways")
         if self.proofs is not None:
@@ -339,7 +340,8 @@ class SolutionCounter:
         """Refuse a count early that will not fit into memory. Raises Refused."""
         sizes = [*(row[0] for row in front.rows), front.size]
         if front is self.forward:
-            sizes = sizes[self.met_at + 1 :]  # the first level after the pruning grows less than the others
+            # after lost positions were discarded, the first level grows less than the others
+            sizes = sizes[self.met_at + 1 :]
         if len(sizes) < 3 or front.size <= self.small:
             return
         jumps_left = (self.pegs - 2) // 2 - front.level
@@ -417,7 +419,7 @@ class SolutionCounter:
 
     def _count_ways_into(self, orbit: tuple[int, ...]) -> int:
         field, front = self.field, self.forward
-        between = self.pegs - 3  # jumps except the one between the searches
+        between = self.pegs - 3  # all jumps except the one between the two searches
         symmetries = len(field.symmetries)
         if self.back is None and 2 * front.level <= between + 1 and (first := self._mirror_first_jumps(orbit)):
             while front.cells and 2 * front.level < between + 1:
@@ -464,7 +466,7 @@ class SolutionCounter:
             self.joined = done, total
             self.runtime.report_progress(None, f"{done:,} of {front.size:,} positions meet {len(cells) // 3:,}")
             self._save_sometimes()
-        self.runtime.prepared = None  # it has a table of the classes that were met
+        self.runtime.prepared = None  # frees the table of the classes that were met
         return total
 
     def _state(self) -> tuple[dict[str, object], list[Buffer]]:
@@ -485,7 +487,7 @@ class SolutionCounter:
         self.forward.restore(values["forward"], buffers[:3])
         self.met_at = self.forward.level
         self.into, self.back_tried = values["into"], values["back_tried"]
-        done, total = values.get("joined", (0, 0))  # absent in those of earlier releases
+        done, total = values.get("joined", (0, 0))  # a checkpoint of an earlier release has no such value
         self.joined = done, total
         self.back_rows = [(classes, positions, ways) for classes, positions, ways in values["back_rows"]]
         if values["back"]:

@@ -29,11 +29,11 @@ from pi_appliance.puzzles.runtime import Buffer, SearchRuntime, partial_result, 
 
 KEY_SIZE = 8  # bytes
 POSITION_SHARE = 0.4  # bytes per placement of pegs, as measured on the full English board
-MIN_PEGS_FOR_PAGODAS = 20  # pegs: below, pagoda functions cost more than they save
+MIN_PEGS_FOR_PAGODAS = 20  # with fewer pegs, pagoda functions cost more than they save
 
 
 def _prepare_chains(shared: tuple[kernel.Game, int], _: SearchRuntime) -> Callable[[Cells], PartResult]:
-    game, most = copy(shared[0]), shared[1]  # as for jumps
+    game, most = copy(shared[0]), shared[1]  # each thread needs its own stack
     return partial(expand, lambda cells, table: kernel.expand_chains(game, cells, 0, len(cells) // 3, table, most))
 
 
@@ -103,7 +103,7 @@ class MinMoveSearch:
         at = {hole: 1 << number for number, hole in enumerate(field.board.holes)}
         self.spare = int(any(at[hole] & field.goals & self.unjumpable for hole in ends))
         self.checkpoint = field.checkpoint("moves", runtime)
-        self.classes_seen = self.tried = 0  # of all searches so far
+        self.classes_seen = self.tried = 0  # numbers of all searches so far
         self.layers: Layers
 
     def run(self) -> int:

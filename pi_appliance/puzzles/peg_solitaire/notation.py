@@ -14,7 +14,7 @@ from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution
 from pi_appliance.puzzles.rendering import SOLUTION_END, Problems, find_tokens, parse_error, svg_document
 
 HOLE_SIZE = 40  # SVG units
-# Wood, and dark wood in dark mode.
+# The colour of wood, and of dark wood in dark mode.
 STYLE = """\
 .peg-wood{fill:#c8a06a;stroke:#c8a06a}.peg-hole{fill:#8b6538}.peg-goal{stroke:#1f6feb}
 .peg-body{fill:#b3261e}.peg-shine{fill:#fff;fill-opacity:.35}
@@ -32,7 +32,7 @@ def render(board: Board | str) -> str:
 
 def _draw_rows(board: Board, pegs: AbstractSet[Hole]) -> str:
     marks = {(x, hole.y): PEG if hole in pegs else EMPTY_MARKS[0] for hole, x in _columns(board).items()}
-    # A space would read as a separator.
+    # A space would look like a separator.
     blank = "#" if not board.triangular and looks_spaced(board.holes) else " "
     width, height = (max(at) + 1 for at in zip(*marks, strict=True))
     rows = ["".join(marks.get((x, y), blank) for x in range(width)) for y in range(height)]
@@ -54,11 +54,11 @@ def render_svg(board: Board | str) -> str:
 
 
 def _draw_picture(board: Board, pegs: AbstractSet[Hole], jump: Jump | None = None) -> str:
-    # Rows of a triangular grid are sqrt(3/4) apart.
+    # In a triangular grid, rows are sqrt(3/4) apart.
     across, down = (HOLE_SIZE / 2, HOLE_SIZE * 0.866) if board.triangular else (HOLE_SIZE, HOLE_SIZE)
     middles = {hole: (x * across + HOLE_SIZE, hole.y * down + HOLE_SIZE) for hole, x in _columns(board).items()}
     width, height = (max(at) + HOLE_SIZE for at in zip(*middles.values(), strict=True))
-    # Squares or discs with a broad round stroke merge into one board.
+    # Squares or discs with a broad round stroke join to one board.
     parts = ['<g class="peg-wood" stroke-width="24" stroke-linejoin="round">']
     half = HOLE_SIZE / 2
     for x, y in middles.values():
@@ -107,7 +107,7 @@ EMPTY_MARKS = "O."
 NO_HOLE_MARKS = " #"
 TRIANGLE_HEADER = "triangle"
 MAX_SIDE = 15
-MAX_HOLES = 64  # a position is one 64-bit word
+MAX_HOLES = 64  # because a position is one 64-bit word
 _BAD_MARK = re.compile(f"[^{PEG}{EMPTY_MARKS}{NO_HOLE_MARKS}]")
 _SYNONYMS = str.maketrans("xo●○", "XOXO")  # other common notations
 _SUGGESTIONS = {"0": "O", "*": "X", "_": ".", "-": "."}
@@ -191,7 +191,7 @@ def render_solution(board: Board | str, solution: Solution) -> str:
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each board of a listing with its solutions. Raises ConfigError, Refused."""
-    known: dict[Jump, Jump] = {}  # share equal jumps: long listings repeat few of them
+    known: dict[Jump, Jump] = {}  # long listings repeat few jumps, so equal ones are shared
 
     def read_solution(board: Board, rows: rendering.Rows, start: int) -> Solution:
         return tuple(known.setdefault(jump, jump) for jump in _read_jumps(board, rows, start, file))
@@ -248,7 +248,7 @@ def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - as 
     >>> peg_solitaire.notate("XX.", next(peg_solitaire.solve("XX.").solutions))
     '0,0-2,0'
     """
-    moves: list[list[Hole]] = []  # for each, the holes that one peg passes
+    moves: list[list[Hole]] = []  # for each move, the holes through which its peg passes
     for start, end in solution:
         if moves and moves[-1][-1] == start:
             moves[-1].append(end)

@@ -42,10 +42,10 @@ BitSolution = tuple[BitMove, ...]
 TickCallback = Callable[[int], None]
 """Called regularly with the number of moves tried; its exceptions end the search."""
 
-MAX_REMEMBERED = 400_000  # dead positions per generation
+MAX_REMEMBERED = 400_000  # dead positions in each of two generations
 DEAD_POSITION_BYTES = 100
-TICK_MASK = 0xFFF  # mask: positions between two ticks
-BEAM_TICK_MASK = 0x7FF  # the same for beam search
+TICK_MASK = 0xFFF  # one tick for this many positions (a bit mask)
+BEAM_TICK_MASK = 0x7FF  # the same for the beam search
 
 
 def beam_search(
@@ -83,7 +83,7 @@ def _trace_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[
     line: list[BitMove] = []
     for level in reversed(levels):
         before = set(level)
-        # Undoing a move needs a peg at its end and none in its pair.
+        # Before a move, its pair has pegs and its end has none. So undoing it needs the opposite.
         undone = (move for move in moves if position & move[0] == move[0] ^ move[1] and position ^ move[0] in before)
         line.append(next(undone))
         position ^= line[-1][0]
@@ -148,7 +148,7 @@ class DepthFirstSearch:
             raise SearchLimitReached
 
 
-DEAD_END_LIMIT = 50_000  # dead positions: a fraction of a second
+DEAD_END_LIMIT = 50_000  # dead positions after which the first search is given up: a fraction of a second
 BEAM_WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board within some 10 ms
 BUDGET = 20_000_000 if kernel_mode(kernel) == "compiled" else 200_000
 """Positions to count at most where solutions are listed, and the count is optional."""
@@ -179,7 +179,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
             return _solve_all(search, runtime)
     first = search.first()
     if len(board.pegs) == 1 and not first.proof:
-        first = replace(first, count=1)  # it is solved already, and no jump is possible
+        first = replace(first, count=1)  # it is solved already: no jump is possible
     return first if mode is SolveMode.FIRST or first.proof else _solve_fewest_moves(search.field, runtime)
 
 
@@ -197,7 +197,7 @@ def foretell(board: Board, mode: SolveMode, runtime: SearchRuntime = SERIAL) -> 
             runtime.require_memory(memory, "this count")
         except Refused:  # the solutions are listed without their number
             memory = 0
-        # The count ends after `BUDGET` positions, of which the last level has less than half.
+        # A count stops after `BUDGET` positions, and its last level has less than half of them.
         memory = max(min(memory, CLASS_MEMORY * BUDGET // 2), dead)
     return Footprint(memory=memory, is_open=board.all_positions, is_parallel=True)
 
@@ -286,7 +286,7 @@ class _SolutionSearch:
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
         self.board, self.runtime, self.field = board, runtime, to_bitboard(board)
         self.moves: dict[BitMove, Jump] = {(move.triple, move.pair): self.field.jump(move) for move in self.field.moves}
-        self.spent = 0  # jumps tried by finished searches
+        self.spent = 0  # jumps that finished searches have tried
 
     def first(self) -> Answer[Solution]:
         """Find one solution.
@@ -334,6 +334,6 @@ class _SolutionSearch:
 def _hole_weights(board: Board) -> list[int]:
     """Return the weight of each hole: low near the goal, or near the centre if there is no goal."""
     count = len(board.holes)
-    # Coordinates times the number of holes, so that the centre is an integer.
+    # Coordinates are multiplied by the number of holes, so that the centre is an integer.
     x, y = [count * at for at in board.goal] if board.goal else [sum(at) for at in zip(*board.holes, strict=True)]
     return [(count * hole.x - x) ** 2 + (count * hole.y - y) ** 2 for hole in board.holes]

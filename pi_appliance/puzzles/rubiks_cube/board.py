@@ -36,7 +36,7 @@ class Board:
     facelets: str
     seconds: float | None = 1
     target: int = 0
-    others: tuple["Board", ...] = ()  # the further cubes of a text with a cube in each line
+    others: tuple["Board", ...] = ()  # the other cubes, if a text has a cube in each line
 
     @property
     def cubes(self) -> "tuple[Board, ...]":
@@ -108,7 +108,7 @@ def _mixed_faces(facelets: str) -> list[str]:
 # The neighbours of each face above, left, right and below on the unfolded net.
 _NEIGHBOURS = {"U": "BLRF", "R": "UFBD", "F": "ULRD", "D": "FLRB", "L": "UBFD", "B": "URLD"}
 OPPOSITE = {"U": "D", "D": "U", "R": "L", "L": "R", "F": "B", "B": "F"}
-# Slices and rotations turn like this face; layers are counted from it.
+# A slice or a rotation turns in the direction of this face; layers are counted from it.
 _LAYER_FACES = {"M": "L", "E": "D", "S": "F", "x": "R", "y": "U", "z": "F"}
 TURN_PATTERN = re.compile(r"([URFDLB]w?|[urfdlbMESxyz])('2|2'?|'|3)?")
 
@@ -187,7 +187,7 @@ def draw_net(facelets: str) -> str:
     return "".join(row + "\n" for row in (*top, *middle, *bottom))
 
 
-# Two cubes a few moves from solved, two patterns, and two that are far.
+# Two cubes a few moves from solved, two patterns, and two cubes that are far from solved.
 BOARDS: Mapping[str, str] = {
     "checkers": draw_net("UDUDUDUDURLRLRLRLRFBFBFBFBFDUDUDUDUDLRLRLRLRLBFBFBFBFB"),
     "pocket-near": draw_net("BULUBLLDBRRDFFDRDULUFRFB"),

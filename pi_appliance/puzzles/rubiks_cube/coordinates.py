@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from pi_appliance.puzzles.rubiks_cube.board import FACES, OPPOSITE, FaceMap, facelet_names, quarter_turn
 
-# The sticker that defines the orientation comes first; the others follow clockwise.
+# Names of pieces. The first sticker defines the orientation; the others follow clockwise.
 CORNERS = ("URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB")
 EDGES = ("UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR")
-SLICE = 8  # the edges from here on belong into the UD-slice, between upper and lower layer
+SLICE = 8  # the edges from this index on are those of the UD-slice, between upper and lower layer
 CENTRE = 4  # the middle of nine stickers
 
 State = tuple[int, ...]
@@ -31,7 +31,7 @@ class PlacedPiece(NamedTuple):
     """A piece at a place: its facelets, and the home faces of their colours ("?" if unknown)."""
 
     place: str
-    facelets: tuple[int, ...]  # indexes in the order of the name of the place
+    facelets: tuple[int, ...]  # indices of the facelets, in the order of the letters of `place`
     colours: str
 
 
@@ -141,14 +141,14 @@ def is_odd(order: Sequence[int]) -> bool:
 
 
 TURNS = 18
-POCKET_TURNS = 9  # of U, R and F; with the corner DBL fixed, a 2x2x2 needs no others
+POCKET_TURNS = 9  # turns of U, R and F: a 2x2x2 whose corner DBL is fixed needs no others
 POCKET_ORDERS, POCKET_TWISTS = 5040, 729
 FIXED_CORNER = CORNERS.index("DBL")
 _POCKET_CORNERS = tuple(corner for corner in range(len(CORNERS)) if corner != FIXED_CORNER)
 TWISTS, FLIPS, SLICES, SLICE_SORTED, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
 PHASE2_TURNS = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
 """The turns of phase 2: all of U and D, half turns of the other faces."""
-FIRST_MIRRORED = 8  # the symmetries from here on are mirrored
+FIRST_MIRRORED = 8  # the symmetries from this index on are mirrored
 _EDGE_STICKERS = 3 * len(CORNERS)
 
 Places = tuple[int, ...]

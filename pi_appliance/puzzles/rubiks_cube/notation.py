@@ -34,21 +34,21 @@ from pi_appliance.puzzles.rubiks_cube.board import (
 )
 from pi_appliance.puzzles.rubiks_cube.coordinates import CENTRE, CORNERS, EDGES, home_faces, is_odd, iter_pieces
 
-COLOURS = "WRGYOB"  # of the faces URFDLB on most cubes
+COLOURS = "WRGYOB"  # colours of the faces URFDLB on most cubes
 _BY_FACE: Mapping[str, str] = {face: face for face in FACES}
 _BY_COLOUR: Mapping[str, str] = dict(zip(COLOURS, FACES, strict=True))
 _SIDE_BY_STICKERS = {54: 3, 24: 2}
 _SIZE_PREFIX = re.compile(r"\s*([23])x\1(?:x\1)?\s*:?(?=\s|$)|\s*([23])x\2(?:x\2)?\s*:", re.IGNORECASE)
-_SIZE_LABEL = re.compile(r"\s*([23])x\1(?:x\1)?\s*:\s*\S", re.IGNORECASE)  # with a cube after it
-_PRIMES = "'`\u00b4\u02b9\u02bc\u2018\u2019\u2032"  # as keyboards, phones and books write them
-_MOVE_SIGNS = re.compile(rf"[{_PRIMES}0-9()]|\b(?:[URFDLB]w|[xzMES])\b")  # only in moves
-# Such as RUF: too few letters for stickers.
+_SIZE_LABEL = re.compile(r"\s*([23])x\1(?:x\1)?\s*:\s*\S", re.IGNORECASE)  # a size, followed by a cube
+_PRIMES = "'`\u00b4\u02b9\u02bc\u2018\u2019\u2032"  # primes as keyboards, phones and books write them
+_MOVE_SIGNS = re.compile(rf"[{_PRIMES}0-9()]|\b(?:[URFDLB]w|[xzMES])\b")  # signs that only occur in moves
+# Moves without spaces, such as RUF: too few letters for stickers.
 _JOINED_MOVES = re.compile(r"(?:([URFDLBurfdlbxyz])(?!\1)){1,12}")
 _STICKER_LETTERS = frozenset(FACES + COLOURS)
 _MOVE_HELP = "a move is one of U R F D L B, with 2 for a half turn and ' for a quarter back, such as U R2 F'"
 _STICKER_HELP = "a cube has 54 stickers, a 2x2x2 24: the faces U R F D L B in turn, or an unfolded net"
 _MAX_MOVES = 2_000
-_MAX_MOVE_LETTERS = 12  # fewer than the stickers of half a 2x2x2
+_MAX_MOVE_LETTERS = 12  # letters; half a 2x2x2 has more stickers
 _TWIST_NAMES = {1: ("clockwise", "anticlockwise"), 2: ("anticlockwise", "clockwise")}
 
 
@@ -71,12 +71,12 @@ def parse(text: str, file: str = "board") -> Board:
     """
     rows = [(line, row) for line, row in enumerate(text.split("\n"), 1) if row.strip()]
     wholes = sum(_is_whole_cube(row) for _, row in rows)
-    if wholes > 1:  # then the others have an error
+    if wholes > 1:  # each line is a cube, so any other line has an error
         return _read_cubes(rows, file)
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None
     body = text
-    if prefix:  # blank it out, so that lines and columns of problems stay right
+    if prefix:  # replaced by blanks, so that lines and columns of problems stay right
         body = "".join(mark if mark.isspace() else " " for mark in prefix[0]) + text[prefix.end() :]
     if not body.strip():
         raise parse_error(file, 1, 1, "there is no cube here", f"{_MOVE_HELP}; or {_STICKER_HELP}")
@@ -137,7 +137,7 @@ def _is_sticker_text(text: str) -> bool:
     has_equal_counts = len({letters.count(letter) for letter in set(letters)}) == 1
     if len(letters) in _SIDE_BY_STICKERS and (has_equal_counts or len(rows) in {6, 9}):
         return True
-    # A small y is also a rotation of the whole cube, but scrambles have few of those.
+    # A small y may also be a rotation of the whole cube, but a scramble has few of those.
     colours = "WYGO" if "Y" in words or len(letters) > _MAX_MOVE_LETTERS else "WGO"
     return bool(set(colours) & set(letters))
 
@@ -235,7 +235,7 @@ def find_faults(facelets: str, side: int, names: Mapping[str, str]) -> list[Faul
         faults = list(_centre_faults(facelets, names))
     if not faults:
         faults = list(_piece_faults(facelets, side, names))
-        # If the fixed corner of a 2x2x2 is wrong, all other corners seem wrong.
+        # If the fixed corner of a 2x2x2 is wrong, all its other corners seem wrong.
         if faults and side == 2:
             faults = list(_fixed_corner_faults(facelets, names)) or faults
     return faults or list(_parity_faults(facelets, side))
@@ -331,25 +331,25 @@ def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
         yield Fault(first_facelet["UF"], message, hint)
 
 
-FACE_SIDE = 84  # of the net, in units of the picture
+FACE_SIDE = 84  # side of a face in the net, in units of the picture
 GAP = 4
-EDGE = 78  # of the cube in the 3D view
-LEAN, RISE = 0.866, 0.5  # direction of an edge that leads to the back
+EDGE = 78  # edge of the cube in the 3D view
+LEAN, RISE = 0.866, 0.5  # direction of the edges that lead to the back
 FACE_NAMES = {"U": "upper", "R": "right", "F": "front", "D": "lower", "L": "left", "B": "back"}
 _POWER_NAMES = {"": "a quarter clockwise", "2": "by a half", "'": "a quarter anticlockwise"}
 _ARROWS = {"": "↻", "2": "↻↻", "'": "↺"}
-# Position of each face in the net, in faces.
+# Position of each face in the net, counted in faces.
 _NET = {"U": (1, 0), "L": (0, 1), "F": (1, 1), "R": (2, 1), "B": (3, 1), "D": (1, 2)}
-# In the 3D view: corner of a face, and the directions right and down, in edges.
+# In the 3D view: a corner of each face, and its directions right and down, counted in edges.
 _VIEW = {
     "U": ((0, -RISE), (LEAN, RISE), (-LEAN, RISE)),
     "F": ((-LEAN, 0), (LEAN, RISE), (0, 1)),
     "R": ((0, RISE), (LEAN, -RISE), (0, 1)),
 }
-_TOP = 72  # of the net: the 3D view beside it is higher than a face
+_TOP = 72  # top of the net, because the 3D view beside it is higher than a face
 _WIDTH, _HEIGHT = 4 * FACE_SIDE + 5 * GAP, _TOP + 3 * FACE_SIDE + 4 * GAP
-_VIEW_X, _VIEW_Y = 2 * FACE_SIDE + 3 * GAP + FACE_SIDE * 0.95, EDGE * RISE + GAP  # its middle
-# Stickers keep their colours in dark mode; letters help people who cannot tell them apart.
+_VIEW_X, _VIEW_Y = 2 * FACE_SIDE + 3 * GAP + FACE_SIDE * 0.95, EDGE * RISE + GAP  # middle of the 3D view
+# Stickers keep their colours in dark mode. Letters help people who cannot distinguish the colours.
 STYLE = """\
 .cube-u{fill:#f7f7f2}.cube-r{fill:#c62828}.cube-f{fill:#1f8a3b}.cube-d{fill:#f6cf1d}.cube-l{fill:#ef7d1a}
 .cube-b{fill:#1e56c9}.cube-body{fill:#1d1d1f;stroke:#1d1d1f;stroke-width:3;stroke-linejoin:round}

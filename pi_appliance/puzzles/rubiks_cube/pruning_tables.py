@@ -22,20 +22,21 @@ MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
 )
 CLASS_COUNT = 64_430
 LARGE_SIZE = CLASS_COUNT * c.TWISTS  # bytes
-_PIECE_SIZE = 1024 * c.TWISTS  # bytes that are copied at once
+_PIECE_SIZE = 1024 * c.TWISTS  # bytes that are copied at a time
 SEARCH_MOVES = ("twist", "slice_sorted", "corners", "ud_edges")
 """The move tables that a search reads, in the order of `SearchTables`."""
 _ROW_TABLES = ("classes", "twist", "twist_symmetry", "class_symmetries")
-_CHUNK = 4096  # entries between progress reports: hundredths of a second in plain Python
+_CHUNK = 4096  # entries between two progress reports: hundredths of a second in plain Python
 _MAX_DISTANCE = 12  # the longest phase 1
-_BACKWARD_DEPTH = 9  # from here on few entries are unknown: search backward from those
+_BACKWARD_DEPTH = 9  # from this depth on, few entries are unknown, so the search goes backward from them
 _ROWS_PER_TASK = 512 if kernel_mode(kernel) == "compiled" else 32
-_ROWS_PER_SAVE = 32 * _ROWS_PER_TASK  # a checkpoint waits until no worker writes
-_SINGLE_FACE = (1, 2, 4, 5, 7)  # bits of the turns of a list within one face; other sets have longer lists
+_ROWS_PER_SAVE = 32 * _ROWS_PER_TASK  # rows; a checkpoint waits until no worker writes
+# sets of turns of one face that have a list of their own, as bits; other sets have longer lists
+_SINGLE_FACE = (1, 2, 4, 5, 7)
 
 Tables = dict[str, memoryview]
-_BUILT: dict[str, Tables] = {}  # by this process; they are the same for every cache
-_LOADED: WeakKeyDictionary[Cache, dict[str, Tables]] = WeakKeyDictionary()  # read and verified once
+_BUILT: dict[str, Tables] = {}  # tables that this process has built; they do not depend on the cache
+_LOADED: WeakKeyDictionary[Cache, dict[str, Tables]] = WeakKeyDictionary()  # each entry is read and verified once
 
 
 def load_tables(runtime: SearchRuntime, *, use_large: bool = True) -> SearchTables:
@@ -217,7 +218,7 @@ def build_large_table(runtime: SearchRuntime) -> list[int]:
     """Build the large table unless it is cached; return its entries by distance."""
     checkpoint = Checkpoint(runtime, LARGE_STATE_NAME)
     if saved := load_entry(runtime.cache, LARGE_NAME):
-        checkpoint.remove()  # a power cut may have left it
+        checkpoint.remove()  # a power cut may have left a checkpoint
         return list(saved.values["counts"])
     moves, _ = load_small_tables(runtime)
     build = _start_build(runtime, checkpoint)
@@ -238,7 +239,7 @@ def _start_build(runtime: SearchRuntime, checkpoint: Checkpoint) -> LargeTableBu
         depth = saved.values["depth"]
         if depth == _MAX_DISTANCE:
             return LargeTableBuild(large, saved.values["counts"], depth, saved.values["row"])
-        # Workers were ahead of `row`; their entries are not in the counts yet.
+        # Workers were ahead of `row`, and their entries are not counted yet.
         complete, pieces = saved.values["counts"][: depth + 1], range(0, LARGE_SIZE, _PIECE_SIZE)
         known = LARGE_SIZE - sum(bytes(large[at : at + _PIECE_SIZE]).count(0xFF) for at in pieces)
         return LargeTableBuild(large, [*complete, known - sum(complete)], depth, saved.values["row"])
@@ -262,7 +263,7 @@ def _run_levels(
         change = _row_change(build, moves)
         while build.row < CLASS_COUNT:
             rows = range(build.row, min(build.row + _ROWS_PER_SAVE, CLASS_COUNT))
-            with closing(_change_rows(build, change, rows, runtime)) as results:  # which ends its workers
+            with closing(_change_rows(build, change, rows, runtime)) as results:  # closing it ends its workers
                 for done, entries in results:
                     build.row += done
                     build.counts[-1] += entries
@@ -275,9 +276,9 @@ def _row_change(build: LargeTableBuild, moves: Tables) -> Callable[[int], int]:
     """Return a function that changes a row at the current depth and returns the entries found."""
     large, depth, twists = build.large, build.depth, array("H", bytes(2 * c.TWISTS))
     classes, turns, symmetry, alike = (moves[name] for name in _ROW_TABLES)
-    if depth < _BACKWARD_DEPTH:  # apply turns to the entries at this depth
+    if depth < _BACKWARD_DEPTH:  # forward: turns are applied to the entries at this depth
         return lambda row: kernel.forward_bfs(large, row, depth, classes, turns, symmetry, alike, twists)
-    if depth < _MAX_DISTANCE:  # apply turns to the unknown entries
+    if depth < _MAX_DISTANCE:  # backward: turns are applied to the unknown entries
         return lambda row: kernel.backward_bfs(large, row, depth, classes, turns, symmetry, twists)
     list_of, masks = shortest_lists(), array("I", bytes(4 * c.TWISTS))
     return lambda row: kernel.add_turn_lists(large, row, classes, turns, symmetry, list_of, masks)

@@ -19,9 +19,9 @@ from pi_appliance.puzzles.rubiks_cube.coordinates import SOLVED, TURNS, Coordina
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, PhaseSearch, SearchTables
 from pi_appliance.puzzles.runtime import SERIAL, Checkpoint, SearchRuntime, find_solutions
 
-MAX_SOLUTION = 22  # turns
-MAX_PHASE2 = 10  # turns: another phase 1 gives a shorter solution sooner than a longer phase 2
-NODE_BUDGET = 5_000  # positions between progress reports: hundredths of a second in plain Python
+MAX_SOLUTION = 22  # turns of the longest solution
+MAX_PHASE2 = 10  # turns; another phase 1 gives a shorter solution sooner than a longer phase 2
+NODE_BUDGET = 5_000  # positions between two progress reports: hundredths of a second in plain Python
 NO_FACE = 99
 PARALLEL_SPLITS = ((12, 1), (14, 27), (MAX_LENGTH, 243))
 """A phase 1 shorter than the first number is split into the second number of parts.
@@ -46,7 +46,7 @@ class CubeView(NamedTuple):
 
     state: State
     start: Coordinates
-    names: FaceMap  # of its faces, in the cube of the board
+    names: FaceMap  # for each face of this view, its face on the cube of the board
     is_inverse: bool
 
     def to_cube_turns(self, turns: Turns) -> Turns:
@@ -125,9 +125,9 @@ class TwoPhaseSearch:
         self._splits = PARALLEL_SPLITS if runtime else ((MAX_LENGTH, 1),)
         self._views = cube_views(state)
         self._search = PhaseSearch(tables, search_buffers())
-        self._finished_nodes = 0  # positions searched in finished units of all cores
+        self._finished_nodes = 0  # positions that all cores have searched in finished units
         self.lower_bound = max(_bound(view.start, tables) for view in self._views)
-        # By number of moves: whether such a solution is found. The last entry is a sentinel.
+        # Whether a solution with this number of moves is found. The last entry is a sentinel.
         self._found_lengths = (runtime or SERIAL).shared_buffer(MAX_SOLUTION + 2)
         self._found_lengths[MAX_SOLUTION + 1] = 1
 
@@ -193,9 +193,9 @@ class TwoPhaseSearch:
             yield None
 
 
-MAX_NEAR_MOVES = 6  # three from each end: some thousand positions
+MAX_NEAR_MOVES = 6  # moves; three from each end reach some thousand positions
 _CORNER_STICKERS = 3 * len(c.CORNERS)
-# Solutions of at least so many turns are split by their first two turns, or by their first three.
+# From these lengths on, solutions are split by their first two turns, and by their first three.
 _SPLIT_BY_TWO, _SPLIT_BY_THREE = 12, 16
 
 _Level = dict[bytes, list[Turns]]

@@ -40,13 +40,14 @@ from pi_appliance.puzzles.rubiks_cube.search import (
 )
 from pi_appliance.puzzles.runtime import SERIAL, Buffer, Interrupted, SearchRuntime
 
-PROVABLE_LENGTH = 14  # moves: whether a shorter solution exists is decided within a second
-DEADLINE_MARGIN = 0.5  # seconds to write the answer
-MIN_PARALLEL_SECONDS = 0.1  # several cores take tens of milliseconds to begin
-DEFAULT_SECONDS = 600  # "all the time" where there is no deadline
-NODES_PER_SECOND = 200_000  # positions that count as a second where there is no clock
-_NO_SOLUTION = 99  # moves
-SMALL_BYTES, POCKET_BYTES = 15_300_000, 3_700_000  # of the tables of the 3x3x3 without the large one, of the 2x2x2
+PROVABLE_LENGTH = 14  # moves up to which it is decided within a second whether a shorter solution exists
+DEADLINE_MARGIN = 0.5  # seconds that are left to write the answer
+MIN_PARALLEL_SECONDS = 0.1  # seconds; starting several cores takes tens of milliseconds
+DEFAULT_SECONDS = 600  # seconds that the rule "all the time" means without a deadline
+NODES_PER_SECOND = 200_000  # positions that count as one second if there is no clock
+_NO_SOLUTION = 99  # moves; longer than any solution
+# bytes of the tables of the 3x3x3 without the large one, and of the 2x2x2
+SMALL_BYTES, POCKET_BYTES = 15_300_000, 3_700_000
 SMALL_MEMORY, POCKET_MEMORY = 45_000_000, 30_000_000  # bytes while they are built, measured
 
 
@@ -71,7 +72,8 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.FIRST, runtime: Search
         return Answer(solutions=solutions_of(mode, iter([()])), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
     state = c.cube_state(board.facelets, board.side)
-    # The near search takes ten milliseconds. Tables that are at hand rule it out for most cubes.
+    # The search for near solutions takes ten milliseconds. Loaded tables exclude most cubes from
+    # it.
     tables = load_tables(runtime) if board.side == 3 and pruning_tables.has_loaded_tables(runtime) else None
     if (tables is None or may_be_near(state, tables)) and (near := find_near_solutions(state, board.side)):
         return _optimal_answer(near, mode)
@@ -307,7 +309,7 @@ def generate(seed: int, board: Board | str = "checkers", runtime: SearchRuntime 
         state = c.cube_state(cube.facelets, cube.side)
         for found in TwoPhaseSearch(state, load_tables(runtime, use_large=False)).run():
             runtime.report_progress(None, "looking for a scramble")
-            if found:  # by the small tables, it does not depend on the cache
+            if found:  # found with the small tables, so that the scramble does not depend on the cache
                 solution = turn_names(found.turns)
                 break
     scramble = " ".join(TURN_NAMES[inverse_turn(TURN_NAMES.index(move))] for move in reversed(solution))
@@ -336,7 +338,8 @@ def random_state(rng: Random, side: int) -> c.State:
     state = list(c.SOLVED)
     for first, size, homes, places in ((0, 3, corners, corner_places), (3 * len(c.CORNERS), 2, edges, edge_places)):
         turns = [rng.randrange(size) for _ in homes]
-        turns[-1:] = [-sum(turns[:-1]) % size for _ in turns[-1:]]  # the last follows from the others, if there is one
+        # the last one follows from the others, if there is any
+        turns[-1:] = [-sum(turns[:-1]) % size for _ in turns[-1:]]
         for home, place, turn in zip(homes, places, turns, strict=True):
             for sticker in range(size):
                 state[first + home * size + sticker] = first + place * size + (sticker + turn) % size

@@ -127,9 +127,9 @@ class SearchRuntime:
     This class has one core, a cache in memory and no deadline.
     """
 
-    cores = 1  # the number of calls that `executor` makes at the same time
+    cores = 1  # calls that `executor` makes at the same time
     memory_is_limited = True
-    checkpoint_writes: float = float("inf")  # bytes that checkpoints may write, to spare the SD card
+    checkpoint_writes: float = float("inf")  # bytes that checkpoints may write in all, to spare the SD card
     executor: Executor = SerialExecutor()
     """Its `map` makes calls in copies of this process, forked at the first `next`.
 
@@ -153,10 +153,10 @@ class SearchRuntime:
 
             self.remote = RemoteExecutor(executor)
         self.cache = Cache()
-        self.checkpoints: set[str] = set()  # the names of those that were saved
-        self.checkpoint_bytes = 0  # written so far
-        self.monotonic = monotonic  # returns the seconds of a monotonic clock
-        self.prepared: _Prepared | None = None  # the function of the last map
+        self.checkpoints: set[str] = set()  # names of the saved checkpoints
+        self.checkpoint_bytes = 0  # bytes written so far
+        self.monotonic = monotonic  # returns the seconds of a clock that never goes back
+        self.prepared: _Prepared | None = None  # function of the last `map`
 
     def map(self, prepare: Prepare[Shared, Item, Result], shared: Shared, items: Iterable[Item]) -> Iterator[Result]:
         """Yield the result for each item, in order: the long work of a search, on all workers.
@@ -170,7 +170,7 @@ class SearchRuntime:
             return self.remote.map(prepare, shared, items, self.check_stop)
         thread, prepared = threading.get_ident(), self.prepared
         if not (prepared and prepared.thread == thread and prepared.prepare is prepare and prepared.shared is shared):
-            prepared = self.prepared = None  # its tables are freed before there are new ones
+            prepared = self.prepared = None  # frees the old tables before there are new ones
             prepared = self.prepared = _Prepared(thread, prepare, shared, prepare(shared, self))
         return self.executor.map(prepared.function, items)
 
@@ -202,7 +202,7 @@ class SearchRuntime:
         return None
 
 
-_LARGE_BUFFER = 2**24  # bytes: pages of 2 MB are worth the time to clear them
+_LARGE_BUFFER = 2**24  # bytes; for larger buffers, pages of 2 MB are worth the time to clear them
 
 
 def _map_large_pages(size: int) -> memoryview:
@@ -214,12 +214,12 @@ def _map_large_pages(size: int) -> memoryview:
         mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError):
         raise MemoryError from None
-    with contextlib.suppress(OSError):  # a kernel may have none
+    with contextlib.suppress(OSError):  # the kernel may have no large pages
         mapping.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(mapping)
 
 
-SERIAL = SearchRuntime()  # for searches that get no other runtime
+SERIAL = SearchRuntime()  # for searches without a runtime of their own
 
 
 def find_solutions(run: Callable[[], int], report: Callable[[], object]) -> Iterator[None]:
@@ -273,7 +273,7 @@ def partial_result(describe: Callable[[], str]) -> Iterator[None]:
 
 
 _MAGIC = b"pi-state"
-_HEADER = struct.Struct("<8sII")  # magic, CRC-32 of all that follows and the name, length of the JSON
+_HEADER = struct.Struct("<8sII")  # magic, CRC-32 of the name and of everything that follows, length of the JSON
 
 
 class SavedState(NamedTuple):
@@ -287,7 +287,7 @@ def save_entry(cache: Cache, name: str, values: Mapping[str, object], buffers: S
     """Save `values` and `buffers` for `load_entry`. Raises Unavailable."""
     views = [memoryview(buffer) for buffer in buffers]
     words = json.dumps([values, [(view.format, view.nbytes) for view in views]]).encode()
-    words += b" " * (-len(words) % 8)  # numbers are read faster from a multiple of eight
+    words += b" " * (-len(words) % 8)  # padded, because numbers are read faster at a multiple of eight
     parts: list[Buffer] = [words, *(view.cast("B") for view in views)]
     cache.save(name, [_HEADER.pack(_MAGIC, _checksum(name, parts), len(words)), *parts])
 
@@ -403,7 +403,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")
 _DRAFT = re.compile(r"\..+\.new")
 _BOARD_HASH = re.compile(r"[0-9a-f]{8}")
 _DAY = 86_400.0  # seconds
-_MAX_AGE = 30 * _DAY  # for unused entries of one board, and for damaged files
+_MAX_AGE = 30 * _DAY  # age at which unused entries of one board, and damaged files, are deleted
 _FILE_HEADER = struct.Struct("<8sQQ")  # magic, CRC-32, length
 _FILE_MAGIC = b"pi-cache"
 _READ_SIZE = 1_000_000  # bytes
@@ -435,10 +435,10 @@ class FileCache(Cache):
         except OSError:
             return None
         if content is None:
-            with contextlib.suppress(OSError):  # keep one damaged file per name
+            with contextlib.suppress(OSError):  # one damaged file of each name is kept
                 path.replace(path.with_suffix(_DAMAGED))
         elif is_board_specific(name):
-            with contextlib.suppress(OSError):  # mark it as used, once a day to spare the SD card
+            with contextlib.suppress(OSError):  # marks the file as used, only once a day to spare the SD card
                 if time.time() - path.stat().st_mtime > _DAY:
                     os.utime(path)
         return content

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 _LATE_SIGNAL_SECONDS = 1.0
-_MIN_ELAPSED = 3.0  # seconds before an estimate
+_MIN_ELAPSED = 3.0  # seconds before the first estimate
 _MIN_PART = 0.02
 
 
@@ -50,7 +50,8 @@ class Deadline:
         self._checked_at = time.monotonic()
         self._end = None if seconds is None else self._checked_at + seconds
         self._was_resumed = False
-        self._longest_gap, self._gap_ended_at = 0.0, self._checked_at  # between two checks of the last second
+        # longest time between two checks in the last second
+        self._longest_gap, self._gap_ended_at = 0.0, self._checked_at
 
     @contextlib.contextmanager
     def watch_suspension(self) -> Iterator["Deadline"]:
@@ -68,8 +69,8 @@ class Deadline:
         if gap >= self._longest_gap or now - self._gap_ended_at > _LATE_SIGNAL_SECONDS:
             self._longest_gap, self._gap_ended_at = gap, now
         if self._was_resumed:
-            # Another thread may take the signal, and takes it late on a busy machine: by then many
-            # checks may lie behind the suspension, which is the longest gap between two of them.
+            # Another thread may receive the signal, and late on a busy machine. Then many checks
+            # have followed the suspension, which is the longest gap between two of them.
             if self._end is not None:
                 self._end += self._longest_gap
             self._was_resumed, self._longest_gap = False, 0.0

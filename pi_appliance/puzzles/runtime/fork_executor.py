@@ -47,7 +47,7 @@ class ForkExecutor(LazyExecutor):
 
     def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
         """Yield the results in order. Workers are forked at the first `next`. Raises Refused."""
-        if isinstance(items, Sequence):  # a worker has the items already: only their index is sent
+        if isinstance(items, Sequence):  # the fork has the items already, so only their indices are sent
             all_items, call, items = items, function, range(len(items))
 
             def function(at: int) -> Result:
@@ -96,7 +96,7 @@ class _Worker:
             self.connection, child_connection = Pipe()
         except OSError as error:
             raise _refuse(error) from None
-        # Signals wait until the copy ignores them.
+        # Signals are blocked until the copy ignores them.
         old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED_SIGNALS)
         try:
             self._pid = os.fork()
@@ -126,7 +126,7 @@ class _Worker:
         return unpickle_result(message)
 
     def kill(self) -> None:
-        if os.getpid() != self._parent:  # another fork has inherited this object
+        if os.getpid() != self._parent:  # another forked process has inherited this object
             return
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
@@ -135,7 +135,7 @@ class _Worker:
         self.connection.close()
 
     def _explain_death(self) -> Refused:
-        os.kill(self._pid, signal.SIGKILL)  # usually a zombie by now
+        os.kill(self._pid, signal.SIGKILL)  # usually the worker has ended by now
         _, status = os.waitpid(self._pid, 0)
         self._pid = 0
         if os.WIFSIGNALED(status):
@@ -164,7 +164,7 @@ def _run_worker(
             signal.signal(kind, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        gc.freeze()  # a collection would copy all shared memory
+        gc.freeze()  # a garbage collection would copy all shared memory
         initializer()
         while os.getppid() == parent:
             item = pickle.loads(connection.recv_bytes())  # noqa: S301 - written by the parent
@@ -172,7 +172,7 @@ def _run_worker(
     except (EOFError, OSError):
         status = 0
     finally:
-        os._exit(status)  # the parent's exit handlers are not ours
+        os._exit(status)  # without the exit handlers of the parent process
 
 
 def pickle_result(function: Callable[[Any], Any], item: Any) -> bytes:
@@ -193,6 +193,6 @@ def unpickle_result(message: bytes) -> Any:
     if error_type is None:
         return result
     args, attributes = result
-    error = error_type.__new__(error_type, *args)  # its parameters may differ from `args`
+    error = error_type.__new__(error_type, *args)  # without `__init__`, whose parameters may differ from `args`
     vars(error).update(attributes)
     raise error

@@ -23,10 +23,10 @@ from pi_appliance.puzzles.runtime.fork_executor import ForkExecutor
 if TYPE_CHECKING:
     from pi_appliance.puzzles.runtime.remote import ExecutorSource
 
-_HEADROOM = 1.1  # factor for the recommended limit: the rest of the process grows, too
+_HEADROOM = 1.1  # factor for the recommended limit, because the rest of the process also grows
 _ROUND_TO = 10**7  # bytes, for recommended limits
 _MAX_CORES = 1_024
-# Bytes that one process can use, however large the machine is. None: more than any machine has.
+# Bytes that one process can address, or None for more than any machine has.
 _ADDRESS_SPACE = 3 * 2**30 if sys.maxsize < 2**32 else None
 
 
@@ -36,8 +36,8 @@ class MemoryBudget:
 
     limit: int
     used: int
-    owner: str  # who sets the limit, in words: "the limit of the job"
-    advice: str  # how to raise it, with {} for the new limit; "" if it cannot be raised
+    owner: str  # the source of the limit in words, such as "the limit of the job"
+    advice: str  # how to raise the limit, with {} for the new one; "" if it cannot be raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def memory_budgets(
     data_limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     status = _read_table(paths.proc / "self" / "status")
     if data_limit != resource.RLIM_INFINITY:
-        # The kernel does not count memory shared with workers as data.
+        # The kernel does not count memory that is shared with workers as data.
         used = status.get("VmData", 0) + status.get("RssShmem", 0)
         budgets.append(MemoryBudget(data_limit, used, owner, advice or "raise that limit to {}"))
     if address_space is not None:
@@ -106,7 +106,7 @@ def _cgroup_budgets(paths: SysPaths, advice: str) -> Iterator[MemoryBudget]:
         limit = _read_words(folder / "memory.max", "max")[0]
         if limit == "max":
             continue
-        # The kernel drops cached file pages when the memory is needed.
+        # Cached file pages are free: the kernel drops them when the memory is needed.
         words = _read_words(folder / "memory.stat", "")
         file_cache = int(dict(zip(words[::2], words[1::2], strict=False)).get("inactive_file", 0))
         used = max(0, int(_read_words(folder / "memory.current", "0")[0]) - file_cache)
@@ -146,8 +146,8 @@ def _read_table(path: Path) -> dict[str, int]:
 
 FOLDER = "puzzles"  # the folder of the cache, in the state folder
 ProgressCallback = Callable[[float | None, str], None]
-CHECKPOINT_WRITES = 200_000_000  # bytes a run, unless an option says otherwise
-_NEAR_DEADLINE = 2.0  # seconds: a stop signal this close to the deadline is caused by the deadline
+CHECKPOINT_WRITES = 200_000_000  # bytes per run, unless an option sets another number
+_NEAR_DEADLINE = 2.0  # seconds; a stop signal so close to the deadline is caused by the deadline
 _PROGRESS_INTERVAL = 0.1  # seconds
 
 
@@ -197,7 +197,7 @@ class LocalRuntime(SearchRuntime):
             return memoryview(bytearray())
         try:
             return memoryview(mmap.mmap(-1, size))
-        except (OSError, OverflowError):  # with 32 bits, 2 GiB are too large a number
+        except (OSError, OverflowError):  # with 32 bits, 2 GiB are too large for the call
             raise MemoryError from None
 
     def require_memory(self, size: int, purpose: str) -> None:
@@ -266,6 +266,6 @@ def open_runtime(
         try:
             yield runtime
         finally:
-            runtime.prepared = None  # it refers to the runtime, so that both would stay for a while
+            runtime.prepared = None  # breaks a reference cycle, so that the memory is freed at once
             if runtime.remote:
                 runtime.remote.close()

@@ -32,13 +32,13 @@ Result = TypeVar("Result")
 ExecutorSource: TypeAlias = Executor | Callable[[], Executor]
 """An executor, or a function that makes one, called again when the last one is broken."""
 
-_PREFETCH = 3  # batches per worker that are under way, or wait for the result of an earlier one
-_MIN_WORKERS = 2  # taken for granted until more have answered
-_SMALL_TABLE = 10_000  # bytes, which go with each batch
-_BATCH_SECONDS = 0.3  # a batch should take so long: an interruption loses it
-_MAX_FAILURES = 5  # of one batch
-_TABLE_SENDS = 3  # for a worker that asks: the executor may give them to another one
-_KEPT_TABLES = 2  # by a worker: the newest
+_PREFETCH = 3  # batches per worker that are being computed, or wait for the result of an earlier batch
+_MIN_WORKERS = 2  # workers that are assumed until more have answered
+_SMALL_TABLE = 10_000  # bytes; a smaller table is sent with each batch
+_BATCH_SECONDS = 0.3  # seconds that a batch should take, which an interruption loses
+_MAX_FAILURES = 5  # failures of one batch after which the search ends
+_TABLE_SENDS = 3  # times that a table is sent for a worker that lacks it: the executor may choose another worker
+_KEPT_TABLES = 2  # newest tables that a worker keeps
 
 
 class RemoteExecutor:
@@ -47,7 +47,7 @@ class RemoteExecutor:
     def __init__(self, source: ExecutorSource) -> None:
         self.source = source
         self.executor = source if isinstance(source, Executor) else source()
-        self.seen_threads: set[str] = set()  # of workers that have answered
+        self.seen_threads: set[str] = set()  # worker threads that have answered
         self.packed: tuple[object, object, _Table] | None = None
 
     @property
@@ -79,7 +79,7 @@ class RemoteExecutor:
     def replace_broken(self, broken: Executor, error: BaseException) -> None:
         """Replace a broken executor by a new one. Raises Refused if this object cannot make one."""
         if broken is not self.executor:
-            return  # it was replaced already
+            return  # it has been replaced already
         if isinstance(self.source, Executor):
             raise Refused(
                 f"a worker of the search was killed, and its executor takes no more calls: {_one_line(error)}; "
@@ -106,7 +106,7 @@ class _Call:
     """A batch of items for a worker. `content` is the pickled table if the worker may lack it."""
 
     digest: str
-    content: bytes | None  # of the table
+    content: bytes | None  # pickled table, or None
     items: bytes
     token: str = field(default_factory=lambda: secrets.token_hex(16))
 
@@ -145,13 +145,13 @@ class _Batches:
     ) -> None:
         self._remote, self._table, self._check_stop = remote, table, check_stop
         self._items = iter(items)
-        self._ahead: deque[Any] = deque()  # if it gets short, the end is near
-        self._size = 1  # of the next batch, but for the end
-        self._ordered: deque[_Batch] = deque()  # all whose results were not taken yet
+        self._ahead: deque[Any] = deque()  # items that follow; few are left when the end is near
+        self._size = 1  # items in the next batch, except near the end
+        self._ordered: deque[_Batch] = deque()  # batches whose results were not taken yet, in order
         self._pending: dict[Future[_Reply], tuple[_Batch, Executor]] = {}
-        self._lacking: dict[str, int] = {}  # workers that asked for the table, and how often it may be sent to them
-        self._carriers: dict[_Batch, str] = {}  # batches that bring the table, and the worker that asked for it
-        self._held: list[_Batch] = []  # until a worker has received the table
+        self._lacking: dict[str, int] = {}  # for each worker that lacks the table, how often it may still be sent
+        self._carriers: dict[_Batch, str] = {}  # batches that contain the table, and the worker for which it is
+        self._held: list[_Batch] = []  # batches that wait until a worker has received the table
 
     def results(self) -> Iterator[Any]:
         """Yield the results in the order of the items."""
@@ -193,10 +193,10 @@ class _Batches:
         while True:
             executor = self._remote.executor
             try:
-                with warnings.catch_warnings():  # of Dask, whose advice would be right if each call had a table
+                with warnings.catch_warnings():  # Dask's advice would be right if each call had a table of its own
                     warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
                     future = executor.submit(run_calls, _Call(self._table.digest, content, batch.items))
-            except (RuntimeError, OSError) as error:  # broken, shut down or not connected
+            except (RuntimeError, OSError) as error:  # the executor is broken, shut down or not connected
                 self._note_failure(batch, executor, error)
             else:
                 self._pending[future] = batch, executor
@@ -259,7 +259,7 @@ def run_calls(call: _Call) -> _Reply:
     began, results = time.monotonic(), list[bytes]()
     for item in pickle.loads(call.items):  # noqa: S301 - from a search
         results.append(pickle_result(_WORKER.call, (call.digest, item)))
-        if is_cancelled():  # if Dask wants the result after all, the batch is sent again
+        if is_cancelled():  # if Dask needs the result after all, the batch is sent again
             raise CancelledError
     thread = f"{_WORKER.name}-{threading.get_ident()}"
     return _Reply(_WORKER.name, thread, time.monotonic() - began, results)
@@ -271,7 +271,7 @@ def is_cancelled() -> bool:
         return False
     try:
         task = dask.get_worker().state.tasks.get(dask.worker.thread_state.key)
-    except (AttributeError, ValueError):  # the call is not made by a worker of Dask
+    except (AttributeError, ValueError):  # no worker of Dask makes this call
         return False
     return task is None or task.state == "cancelled"
 
@@ -303,7 +303,7 @@ class _Worker:
     def __init__(self) -> None:
         self.name = f"{socket.gethostname()}-{os.getpid()}"
         self._lock = threading.Lock()
-        self._tables: dict[str, tuple[Prepare[Any, Any, Any], Any]] = {}  # by digest, the newest last
+        self._tables: dict[str, tuple[Prepare[Any, Any, Any], Any]] = {}  # key: digest; newest last
         self._thread = threading.local()
 
     def has_table(self, digest: str, content: bytes | None) -> bool:

@@ -30,7 +30,7 @@ def open_table(name: str, size: int, folder: Path = FOLDER) -> memoryview:
     except OSError:
         return memoryview(bytearray(size))
     try:
-        os.posix_fallocate(descriptor, 0, size)  # a write without room would end the process
+        os.posix_fallocate(descriptor, 0, size)  # reserved now: writing without room would kill the process
         table = mmap.mmap(descriptor, size)
     except OSError:
         _release(descriptor, path)
@@ -52,7 +52,7 @@ def _lock(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         if os.fstat(descriptor).st_nlink:
             return descriptor
-        os.close(descriptor)  # it was removed before it was locked
+        os.close(descriptor)  # another process removed the file before it was locked
 
 
 def remove_unused_tables(folder: Path = FOLDER) -> None:
@@ -68,7 +68,7 @@ def _release(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_nlink:
             path.unlink()
-    except OSError:  # it is in use
+    except OSError:  # another process uses the table
         pass
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ PIECES = "KQRBNP"
 EMPTY = "."
 PIECE_NAMES = {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight", "P": "pawn"}
 MAX_SIDE = 8  # squares
-MAX_CAPTURE_LIMIT = 31  # of one piece
+MAX_CAPTURE_LIMIT = 31  # captures of one piece
 RULES = {
     "pawns": Rule("which way pawns capture", "down", ("down", "up", "both")),
     "king": Rule("whether a king may be captured (free) or must be the last piece (last)", "free", ("free", "last")),
@@ -55,11 +55,11 @@ class Board:
     """
 
     rows: tuple[str, ...]
-    pawns: str = "down"  # which way they capture: down the drawing, up as in chess, or both
-    king: str = "free"  # or "last": it may not be captured
+    pawns: str = "down"  # direction in which pawns capture: down the drawing, up as in chess, or both
+    king: str = "free"  # "last": the king may not be captured
     capture_limit: int = 0  # how often one piece may capture; 0: no limit
-    search: str = "depth"  # or "breadth": all positions after one capture, after two, and so on
-    generated_pieces: int = 0  # the number of pieces of boards generated from this one; 0: as many
+    search: str = "depth"  # "breadth": all positions after one capture, after two, and so on
+    generated_pieces: int = 0  # pieces on boards that are generated from this one; 0: as many
     generated_size: tuple[int, int] | None = None
     """The files and ranks of boards generated from this one; None: the same."""
 
@@ -133,7 +133,7 @@ _KNOWN_ROWS = {
     "seven": "KNB./...N/PB../.P..",
     # 68,917 solutions; 6,657 if the king may not be captured.
     "crowd": "RBK./.N.B/.NQR/....",
-    # No solution: two pieces are left at best.
+    # No solution: at least two pieces are left.
     "stuck": "...K/.R../B.N./N.BP",
     # One solution, on six by six squares.
     "wide": "..P..K/.....R/....../.N.B.P/.PN.../...NB.",
@@ -203,7 +203,7 @@ def _can_reach(pawns: str, piece: str, across: int, up: int) -> bool:
 
 
 SQUARE_SIZE, LABEL_SIZE = 44, 22  # SVG units
-# Each piece is drawn on a square of 44 by 44, and has the same base.
+# Each piece is drawn on a square of 44 by 44 units, on the same base.
 _BASE = '<path d="M11 38h22v-3l-3-3h-16l-3 3z"/>'
 PIECE_SHAPES = {
     "P": '<path d="M15 32c4-3 5-6 5-9h4c0 3 1 6 5 9z"/>'
@@ -310,10 +310,10 @@ def _draw_svg(board: Board, pieces: _Pieces, last: Capture | None = None) -> str
 
 
 _FIGURES = dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", PIECES * 2, strict=True))
-_TEXT_STYLE = "\ufe0e"  # Unicode variation selector: a plain figure, not a coloured one
+_TEXT_STYLE = "\ufe0e"  # Unicode variation selector: shows a plain figure instead of a coloured one
 _EMPTY_MARKS = ".-_·"
 _BOARD_HELP = "a square is one of K Q R B N P, or . if it is empty; a number stands for as many empty squares"
-_FEN = re.compile(r"(\s*[^\s/]+(?:/[^\s/]+)+)\s+[wb](?:\s|$).*")  # with the fields after the board
+_FEN = re.compile(r"(\s*[^\s/]+(?:/[^\s/]+)+)\s+[wb](?:\s|$).*")  # the board, followed by the other fields
 _CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([a-hA-H])([1-8])")
 
 

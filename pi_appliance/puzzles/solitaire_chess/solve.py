@@ -113,11 +113,11 @@ def _list_targets(piece: str, start: Square, index: dict[Square, int], pawns: st
                 path |= 1 << end
 
 
-CAPTURES_PER_CALL = 5_000  # per kernel call: 0.1 s on a slow Pi in plain Python
-PIECES_PER_CALL = 8_000  # of all positions in a kernel call: tenths of a second on a slow Pi in plain Python
-POSITION_BYTES = 250  # of a position and its count in a dictionary
-CHECKED_POSITIONS = 200_000  # above this, memory is checked
-MAX_COUNTED_POSITIONS = 400_000  # counted while solutions are listed depth first: at most 100 MB
+CAPTURES_PER_CALL = 5_000  # captures per kernel call: 0.1 s on a slow Pi in plain Python
+PIECES_PER_CALL = 8_000  # pieces of all positions in a kernel call: tenths of a second on a slow Pi in plain Python
+POSITION_BYTES = 250  # bytes of a position and its count in a dictionary
+CHECKED_POSITIONS = 200_000  # positions above which memory is checked
+MAX_COUNTED_POSITIONS = 400_000  # positions counted while solutions are listed depth first: at most 100 MB
 
 PathCounts = dict[bytes, int]
 
@@ -201,7 +201,7 @@ class LevelSearch:
     def _expand_level(self, max_positions: int | None) -> PathCounts:
         number = len(self.sizes)
         if self.positions > self.checked_positions:
-            # Earlier levels may be in memory too. Large levels are of similar size.
+            # Earlier levels may be in memory, too. Large levels have a similar size.
             self.runtime.require_memory(3 * POSITION_BYTES * len(self.level), f"the positions after {number} captures")
         next_level: PathCounts = {}
         keys = list(self.level)
@@ -346,10 +346,10 @@ def _size_table(levels: LevelSearch) -> Table:
     return Table("Positions by number of captures", ("captures", "positions"), list(enumerate(levels.sizes)))
 
 
-PIECE_SET = "KQRRBBNNPP"  # the pieces of the boxed game, one set for every ten pieces
-MAX_UNDONE_CAPTURES = 40  # tried per position
+PIECE_SET = "KQRRBBNNPP"  # one boxed game for every ten pieces
+MAX_UNDONE_CAPTURES = 40  # captures that are undone per position
 MAX_STARTS, MAX_BOARDS_PER_START = 3_000, 250
-MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
+MAX_CAPTURES = 2_000  # captures that are tried per board; a harder board is dropped
 
 
 def generate(seed: int, board: Board | str = "first-steps", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:

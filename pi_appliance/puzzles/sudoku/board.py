@@ -40,7 +40,7 @@ class Board:
     """Solutions from the file, one per grid ("" if missing); empty if there are none."""
     count_to: int | None = None  # stop counting at this many solutions; None: count all
     difficulty: str = ""  # level of a new grid, one of `LEVELS`; empty: any
-    clues: int | None = None  # number of clues of a new grid; None: as few as possible
+    clues: int | None = None  # clues in a new grid; None: as few as possible
 
     @property
     def has_many_grids(self) -> bool:
@@ -60,8 +60,8 @@ class GridLayout(NamedTuple):
 
     size: int
     units: tuple[Unit, ...]  # rows, then columns, then boxes
-    units_of: tuple[tuple[int, int, int], ...]  # indexes of the row, column and box of each cell in `units`
-    peers: tuple[frozenset[int], ...]  # the other cells that share a unit with each cell
+    units_of: tuple[tuple[int, int, int], ...]  # for each cell, the indices of its row, column and box in `units`
+    peers: tuple[frozenset[int], ...]  # for each cell, the other cells that share a unit with it
 
 
 @lru_cache(maxsize=16)
@@ -145,18 +145,18 @@ def draw_grid(grid: str, size: int) -> str:
 
 
 _KNOWN_GRIDS = {
-    # The sample of the original project: half a minute by trying digit after digit.
+    # The sample of the original project: half a minute if digits are just tried.
     "sample": "..4..17...8..2....2...7.......5.3.78..5...4..96.1.4.......5...9....1..6...17..2..",
     # No grid with fewer than 17 clues has a unique solution.
     "seventeen": ".......1.4.........2...........5.4.7..8...3....1.9....3..4..2...5.1........8.6...",
-    # Its first row is 987654321: the worst case for trying from 1 upwards, row by row.
+    # The first row of its solution is 987654321: the worst case for trying from 1 upwards.
     "uphill": "..............3.85..1.2.......5.7.....4...1...9.......5......73..2.1........4...9",
-    # Four that were called the hardest of their year.
+    # Four grids that were called the hardest of their year.
     "escargot": "1....7.9..3..2...8..96..5....53..9...1..8...26....4...3......1..4......7..7...3..",
     "everest": "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4..",
     "nugget": ".......39.....1..5..3.5.8....8.9...6.7...2...1..4.......9.8..5..2....6..4..7.....",
     "monster": "1.......2.9.4...5...6...7...5.9.3.......7.......85..4.7.....6...3...9.8...2.....1",
-    # It has no solution; some programs need millions of guesses to prove that.
+    # No solution, for whose proof some programs need millions of guesses.
     "impossible": ".....5.8....6.1.43..........1.5........1.6...3.......553.....61........4.........",
     # "seventeen" with one clue removed.
     "sixteen": ".......1.4.........2...........5.4.7..8...3....1.9....3..4..2...5.1........8.....",
@@ -187,7 +187,7 @@ def check(board: Board | str, solution: Solution) -> Validation:
         if clue not in (EMPTY, symbol):
             return Validation(f"{where}: it says {symbol}, but the clue there is {clue}")
     for number in range(size):
-        for unit in grid_layout(size).units[number::size]:  # a row, a column and a box
+        for unit in grid_layout(size).units[number::size]:  # number-th row, column and box
             symbols = [digits[cell] for cell in unit.cells]
             if len(set(symbols)) != size:
                 repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
@@ -198,12 +198,12 @@ def check(board: Board | str, solution: Solution) -> Validation:
 _NORMALIZE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
 _CLUE_MASK = bytes(0 if byte == ord(EMPTY) else 255 for byte in range(256))
 _SIZE_BY_CELLS = {size * size: size for size in BOXES}
-# A field of such a length is surely meant as a grid.
+# A field of such a length is certainly meant as a grid.
 _LONG_LENGTHS = [cells for cells, size in _SIZE_BY_CELLS.items() if size > 6]
 _MIN_GRID_LENGTH = min(_SIZE_BY_CELLS)
 _SEPARATORS = re.compile(r"[\s,;|]+")
 _FIELD_PATTERN = re.compile(r'[^\s,;|"]+')
-_LIST_PATTERN = re.compile(r"\s*\[[\[\]\s\d]*,[\[\]\s\d,]*")  # a row as programs print it
+_LIST_PATTERN = re.compile(r"\s*\[[\[\]\s\d]*,[\[\]\s\d,]*")  # a row as programs print a list
 _NO_BRACKETS = str.maketrans("[]", "  ")
 _BOX_DRAWING = dict.fromkeys(range(0x2500, 0x2580), "-") | str.maketrans("│┃║┆┇┊┋·•∙", "|||||||...")
 _NINE_ROWS = re.compile(r"(?:[1-9 ]{0,9}\r?\n){8}[1-9 ]{0,9}\s*")
@@ -263,7 +263,7 @@ def _parse_plain_lines(text: str) -> Board | None:
         return Board(tuple(grids)) if grids else None
     solved = "".join([grid for grid, solution in zip(grids, solutions, strict=True) if solution])
     if not _keeps_clues("".join(solutions).encode(), solved.encode()):
-        return None  # the slow way says where it is wrong
+        return None  # the slower parser reports where the text is wrong
     return Board(tuple(grids), known_solutions=tuple(solutions))
 
 
@@ -275,14 +275,14 @@ def _are_all_of(fields: list[str], symbols: bytes, lengths: set[int]) -> bool:
 def _parse_any(text: str, file: str) -> Board:
     grids: list[str] = []
     solutions: list[str] = []
-    rows: list[Token] = []  # of a drawn grid
+    rows: list[Token] = []  # rows of a drawn grid
     problems = Problems(file)
-    first: tuple[int, int] | None = None  # size and line of the first grid
+    first: tuple[int, int] | None = None  # size and line number of the first grid
     lines = list(_iter_rows(_fill_blanks(text.translate(_BOX_DRAWING))))
     drawn_lines = _find_sixteen_rows(lines)
     for line, row in lines:
         grid = None if line in drawn_lines else _read_line_grid(row)
-        if rows and grid and len(grid.grid) in _LONG_LENGTHS:  # too long for a row of a drawing
+        if rows and grid and len(grid.grid) in _LONG_LENGTHS:  # it is too long to be a row of a drawing
             _add_unfinished(rows, problems)
             rows = []
         if rows or grid is None:
@@ -386,7 +386,7 @@ def _find_wrong_cell(solution: str, grid: str, first: int) -> tuple[int, str, st
         message = f"this solution has {pluralize(len(solution), 'cell')}, and its grid {len(grid)}"
         return first, message, "write one symbol for each cell, or remove the solution"
     if not solution.strip(SYMBOLS[:size]) and _keeps_clues(solution.encode(), grid.encode()):
-        return None  # fast, for files of a million rows
+        return None  # checked first, because a file may have a million rows
     for at, (symbol, clue) in enumerate(zip(solution, grid, strict=True), first):
         if symbol not in SYMBOLS[:size]:
             return at, f"{symbol!r} is not a cell of a solution", f"use 1 to {SYMBOLS[size - 1]}"

@@ -15,14 +15,14 @@ from pi_appliance.puzzles.runtime import Buffer, Checkpoint, SearchRuntime, find
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
-# Guesses between progress reports: at most 0.3 s on a small Pi.
+# Guesses between two progress reports: at most 0.3 s on a small Pi.
 PROGRESS_BUDGET = 50_000 if kernel.COMPILED else 500
 BRANCH_BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses per branch: about 0.1 s
 WAVE_SIZE = 64  # branches searched between checkpoints and progress reports
 _UNLIMITED = 2**62
-_FRAME_BYTES = 120  # of a grid as the kernel saves it
+_FRAME_BYTES = 120  # bytes of a grid in the kernel's format
 
-_Branch = tuple[bytes, float]  # a grid as the kernel saves it, and its estimated part of the whole
+_Branch = tuple[bytes, float]  # a grid in the kernel's format, and the estimated share of the whole search
 
 
 class SolutionCount(NamedTuple):
@@ -106,7 +106,7 @@ def count_parallel(
         while state.branches and state.solutions < most:
             part = 1 - sum(weight for _, weight in state.branches)
             runtime.report_progress(max(0.0, part), f"{pluralize(state.solutions, 'solution')} so far")
-            # The last branches are the deepest, so the list of waiting ones stays short.
+            # The last branches are the deepest. Searching them first keeps the list short.
             wave, new_branches, searched = state.branches[-WAVE_SIZE:], list[_Branch](), 0
             del state.branches[-WAVE_SIZE:]
             try:

@@ -9,8 +9,8 @@ from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solu
 from pi_appliance.puzzles.sudoku.techniques import CandidateGrid, Deduction, iter_deductions
 
 MARGIN = 6
-MAX_SHOWN = 9  # grids of a board with many
-# Class names begin with su-, because a page may contain many pictures.
+MAX_SHOWN = 9  # grids that are drawn of a board with many
+# All names of classes begin with su-, because a page may contain pictures of other puzzles.
 STYLE = """\
 .su-t{font-family:system-ui,sans-serif;text-anchor:middle;fill:#1c1c1c}.su-clue{font-weight:700}
 .su-found{fill:#2f6fb5}.su-new{fill:#0b7a3b;font-weight:700}.su-small{fill:#6d6a63}.su-out{fill:#c01f1f;font-weight:700}
@@ -68,7 +68,7 @@ def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
     grid, size = board.grids[solution.grid - 1], board.size
     yield Step("The clues", _draw_picture(grid, size, "The clues"))
     candidates = CandidateGrid(grid, size)
-    # A deduction is applied when the next one is requested: `candidates` are those before it.
+    # A deduction is applied when the next one is requested, so `candidates` are those before it.
     for deduction in iter_deductions(candidates, solution.digits):
         if deduction.technique == CONTRADICTION:
             return

@@ -13,8 +13,8 @@ from pi_appliance.puzzles.deductions import SearchLimitReached
 from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, grid_layout
 
-PROGRESS_INTERVAL = 20_000  # clauses between progress reports; the largest grid has a million
-CONFLICT_BUDGET, PROPAGATION_BUDGET = 100, 50_000  # between progress reports: at most 0.1 s
+PROGRESS_INTERVAL = 20_000  # clauses between two progress reports; the largest grid has a million
+CONFLICT_BUDGET, PROPAGATION_BUDGET = 100, 50_000  # limits between two progress reports: at most 0.1 s
 MISSING_LIBRARY = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
 
 

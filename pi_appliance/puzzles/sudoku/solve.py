@@ -36,8 +36,8 @@ from pi_appliance.puzzles.sudoku.count import BandSearch, count_grid
 from pi_appliance.puzzles.sudoku.render import draw_contradiction
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
-MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
-LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
+MAX_TRIES = 300  # full grids that are tried; one 9x9 in twenty can be reduced to 22 clues
+LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, creating a full grid takes seconds
 
 
 def generate(seed: int | str, board: Board | str = "sample", runtime: SearchRuntime = SERIAL) -> GeneratedBoard[Board]:
@@ -93,7 +93,7 @@ def _full_grid(size: int, rng: Random) -> str:
         digits = rng.sample(SYMBOLS[:9], 9)
         for number, digit in enumerate(digits):
             symbols[corner + number // 3 * 9 + number % 3] = digit
-    # One more random digit, so that the next cell is not always the first choice of the search.
+    # One more random digit, so that the search does not always begin the next cell alike.
     choices = {*symbols[9:12], *symbols[18:21]} - {symbols[30], symbols[39], symbols[48]} or {symbols[9]}
     symbols[3] = rng.choice(sorted(choices))
     return next(BandSearch("".join(symbols), SERIAL).solutions(), "") or _full_grid(size, rng)
@@ -132,7 +132,7 @@ def _remove_clues(board: Board, solution: str, rng: Random, runtime: SearchRunti
 def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> Callable[[str], bool]:
     """Return a function that tells whether a grid is unique and not harder than requested."""
     if board.difficulty in deductions.LEVELS[:-1]:
-        # A grid that needs no guess is unique.
+        # A grid that needs no guess has only one solution.
         allowed = deductions.LEVELS[: deductions.LEVELS.index(board.difficulty) + 1]
         return lambda grid: techniques.rate_difficulty(grid, board.size, runtime).level in allowed
     is_only = techniques.uniqueness_test(solution, board.size, runtime)
@@ -140,14 +140,14 @@ def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> Cal
     def accepts(grid: str) -> bool:
         try:
             return is_only(grid)
-        except deductions.SearchLimitReached:  # keep the clue
+        except deductions.SearchLimitReached:  # the clue is kept
             return False
 
     return accepts
 
 
-AUTO_COUNT_LIMIT = 10_000  # solutions counted without being asked: takes a moment
-AUTO_COUNT_LIMIT_SAT = 300  # the same by SAT: all 288 of 4x4; one of 25x25 takes 0.1 s
+AUTO_COUNT_LIMIT = 10_000  # solutions counted if no count was requested: takes a moment
+AUTO_COUNT_LIMIT_SAT = 300  # the same with SAT: all 288 of 4x4; one of 25x25 takes 0.1 s
 MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
@@ -193,7 +193,7 @@ def solve(board: Board | str, mode: SolveMode = SolveMode.ALL, runtime: SearchRu
         details["guesses_needed"] = search.guesses()
         if mode is not SolveMode.FIRST:
             answer = _count_several(answer, board, mode, runtime)
-    # Without another solution, the search is not asked again: by SAT, that would take long.
+    # If there is only one solution, the search is not continued: with SAT, that would take long.
     listed = (Solution(1, solution) for solution in chain(found, solutions if len(found) > 1 else ()))
     return replace(answer, solutions=solutions_of(mode, listed))
 
@@ -235,15 +235,18 @@ def _count_several(answer: Answer[Solution], board: Board, mode: SolveMode, runt
     return replace(answer, details={**answer.details, "solutions_at_least": count})
 
 
-SEARCH_MEMORY = 10_000_000  # bytes of one search, also by SAT
+SEARCH_MEMORY = 10_000_000  # bytes of one search, also with SAT
 GRID_COPIES = 4  # bytes in memory for each cell
 CHUNK_SIZE = 1000 if kernel.COMPILED else 50  # grids per task at most: hundredths of a second
-MIN_CHUNK_SIZE, CHUNKS_LEFT = 50, 16  # towards the end, chunks are smaller, so that all cores end together
-GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses; harder grids are searched later
-MAX_RATED = 1_000  # larger files are not rated: rating takes longer than solving
-MAX_LISTED = 100  # grids that are not unique
+MIN_CHUNK_SIZE, CHUNKS_LEFT = (
+    50,
+    16,
+)  # smallest task, and tasks for the rest: near the end, tasks are small, so that all cores end together
+GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses per grid; harder grids are searched later
+MAX_RATED = 1_000  # grids; rating more takes longer than solving
+MAX_LISTED = 100  # listed grids that have not exactly one solution
 SLOWEST_COUNT = 10
-VERDICTS = ("none", "one", "several")  # by the number of solutions found
+VERDICTS = ("none", "one", "several")  # indexed by the number of solutions found
 _MAX_UINT32 = 2**32 - 1
 _GUESS_RANGES = {
     "none": range(1), "1 to 9": range(1, 10), "10 to 99": range(10, 100), "100 to 999": range(100, 1_000),
@@ -255,8 +258,8 @@ _GUESS_RANGES = {
 class BatchState:
     """Results of the first grids, in order."""
 
-    solutions: bytearray = field(default_factory=bytearray)  # the first solution of each grid, one after the other
-    counts: bytearray = field(default_factory=bytearray)  # 0, 1, or 2 for several
+    solutions: bytearray = field(default_factory=bytearray)  # first solution of each grid, one after the other
+    counts: bytearray = field(default_factory=bytearray)  # per grid: 0, 1, or 2 for several
     guesses: "array[int]" = field(default_factory=lambda: array("I"))
 
     def extend(self, solutions: Iterable[int], counts: Iterable[int], guesses: Iterable[int]) -> None:
@@ -412,7 +415,7 @@ def _build_tables(board: Board, state: BatchState, runtime: SearchRuntime) -> It
     yield Table("Guesses until all is known", ("guesses", "grids"), list(sums.items()))
     if board.size == 9 and len(board.grids) <= MAX_RATED:
         yield _difficulty_table(board, state, runtime)
-    places = range(0, -len(board.grids), -1)  # negative: of equal ones the first counts
+    places = range(0, -len(board.grids), -1)  # negative, so that of equal grids the first counts
     slowest = nlargest(SLOWEST_COUNT, zip(state.guesses, places, strict=True))
     slowest_rows = [(1 - place, guesses, board.grids[-place]) for guesses, place in slowest]
     yield Table("Those that took the most guesses", ("grid", "guesses", "clues"), slowest_rows)

@@ -23,7 +23,7 @@ TECHNIQUES = {
     "guess": "extreme",
 }
 """The techniques, simplest first, and the level of a grid that needs them."""
-SAT_EFFORT = 10_000_000  # propagations for all clues: seconds; 16x16 needs a million
+SAT_EFFORT = 10_000_000  # propagations for all clues together: seconds; 16x16 needs a million
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
 _Cells = tuple[int, ...]
@@ -33,11 +33,11 @@ _Cells = tuple[int, ...]
 class Deduction(NamedStep):
     """One step: its reason, and the digit it places or the candidates it removes."""
 
-    cells: tuple[int, ...] = ()  # the cells that are the reason
-    units: tuple[int, ...] = ()  # indexes of the units in which it is seen
-    digits: int = 0  # the digits it is about, as bits
-    solved_cell: int | None = None  # the cell in which the digit is placed
-    reduced_cells: tuple[int, ...] = ()  # the cells that lose candidates
+    cells: tuple[int, ...] = ()  # cells from which the step follows
+    units: tuple[int, ...] = ()  # indices of the units in which the step is seen
+    digits: int = 0  # digits of the step, as bits
+    solved_cell: int | None = None  # cell in which a digit is placed
+    reduced_cells: tuple[int, ...] = ()  # cells that lose candidates
 
 
 class CandidateGrid:
@@ -45,7 +45,7 @@ class CandidateGrid:
 
     def __init__(self, grid: str, size: int) -> None:
         self.layout = grid_layout(size)
-        self.boxes_first = [*range(2 * size, 3 * size), *range(2 * size)]  # the order of the units in some techniques
+        self.boxes_first = [*range(2 * size, 3 * size), *range(2 * size)]  # order of the units in some techniques
         self.candidates = [(1 << size) - 1] * (size * size)
         self.unsolved = set(range(size * size))
         for cell, symbol in enumerate(grid):
@@ -73,7 +73,8 @@ class CandidateGrid:
 
     def removed_candidates(self, deduction: Deduction, cell: int) -> int:
         """Return the candidates that a deduction removes from a cell."""
-        # In a hidden subset, the cells of the reason keep its digits only; others lose them.
+        # In a hidden subset, the cells of the step keep only its digits. Otherwise, cells lose
+        # these digits.
         removed = ~deduction.digits if cell in deduction.cells else deduction.digits
         return self.candidates[cell] & removed
 
