@@ -17,7 +17,7 @@ from tests.puzzles.battleship.brute_force import list_fleets
 SEED = 20261121
 GRIDS = 200
 SMALL = ((7, 7, "never"), (6, 6, "corners"), (6, 6, "allowed"))
-FEW = (3, 2, 2)
+SMALL_FLEET = (3, 2, 2)
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
@@ -54,16 +54,16 @@ def _compare_count(width: int, height: int, touching: str) -> tuple[str, str, st
         battleship.parse(f"size: {width}x{height}", "sea"), {"fleet": "3,2,2", "touching": touching}
     )
     ours, answer = _measure(lambda: battleship.solve(sea, SolveMode.COUNT, SearchRuntime()))
-    theirs, number = _measure(lambda: sum(1 for _ in list_fleets(FEW, width, height, touching)))
+    theirs, number = _measure(lambda: sum(1 for _ in list_fleets(SMALL_FLEET, width, height, touching)))
     assert answer.count == number, "both are right"
     what = f"{number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"
     return what, f"{ours:.3f} s", f"one by one {theirs:.3f} s", f"{theirs / ours:.0f}x"
 
 
 def _measure(work: Callable[[], object]) -> tuple[float, object]:
-    begun = time.perf_counter()
-    done = work()
-    return time.perf_counter() - begun, done
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
 
 
 def _make_crowded_grid(random: Random) -> list[list[int]]:
@@ -91,11 +91,11 @@ def _add_border(grid: list[list[int]]) -> list[list[int]]:
     return [[0] * 12, *([0, *row, 0] for row in grid), [0] * 12]
 
 
-def can_remove_ships(grid: list[list[int]], left: list[int]) -> bool:
-    """Return whether the ships of the lengths `left` can be removed from `grid`, with backtracking."""
-    if not left:
+def can_remove_ships(grid: list[list[int]], lengths: list[int]) -> bool:
+    """Return whether the ships of the lengths `lengths` can be removed from `grid`, with backtracking."""
+    if not lengths:
         return not any(map(any, grid))
-    length = left[0]
+    length = lengths[0]
     for y in range(12):
         for x in range(12):
             for right, down in ((0, 1), (1, 0)):
@@ -106,7 +106,7 @@ def can_remove_ships(grid: list[list[int]], left: list[int]) -> bool:
                     continue
                 for a, b in cells:
                     grid[b][a] = 0
-                if can_remove_ships(grid, left[1:]):
+                if can_remove_ships(grid, lengths[1:]):
                     return True
                 for a, b in cells:
                     grid[b][a] = 1

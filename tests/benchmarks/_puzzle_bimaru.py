@@ -24,21 +24,21 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     for what, boards in groups.items():
         ours, verdicts = _measure(lambda boards=boards: [bimaru.is_unique(board) for board in boards])
         try:
-            theirs, same = _measure(lambda boards=boards: [is_unique_by_sat(board) for board in boards])
+            theirs, peer_verdicts = _measure(lambda boards=boards: [is_unique_by_sat(board) for board in boards])
         except ImportError:
             yield what, f"{1000 * ours / len(boards):.1f} ms each", "-", "-"
             continue
-        assert verdicts == same, "both are right"
+        assert verdicts == peer_verdicts, "both are right"
         yield (
             what,
             f"{1000 * ours / len(boards):.1f} ms each",
             f"python-sat {1000 * theirs / len(boards):.1f} ms",
             f"{theirs / ours:.1f}x",
         )
-    began = time.process_time()
+    start = time.process_time()
     for seed in SEEDS:
         bimaru.generate(seed)
-    yield "a new puzzle of 10x10", f"{(time.process_time() - began) / len(SEEDS):.2f} s", "-", "-"
+    yield "a new puzzle of 10x10", f"{(time.process_time() - start) / len(SEEDS):.2f} s", "-", "-"
 
 
 def is_unique_by_sat(board: Board) -> bool:
@@ -98,6 +98,6 @@ def _list_places(board: Board) -> list[Placement]:
 
 
 def _measure(work: Callable[[], object]) -> tuple[float, object]:
-    began = time.process_time()
+    start = time.process_time()
     result = work()
-    return time.process_time() - began, result
+    return time.process_time() - start, result

@@ -1,6 +1,6 @@
 """Benchmark of Connect Four against the original method and a public solver: `pip install bitbully`.
 
-The original is written anew from its description: after each move, every window of a board with a margin is looked at.
+The original method is rewritten from its description: after each move, it checks every window of a board with a margin.
 """
 
 import importlib
@@ -22,23 +22,23 @@ SLOW = {22: 100, 18: 30, 14: 4}  # the same, in plain Python
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield the measure, our time, the time of the peer, and the ratio."""
-    yield _winners()
+    yield _compare_winners()
     compiled = kernel_mode(kernel) == "compiled"
     peer = _peer()
     for discs, number in (POSITIONS if compiled else SLOW).items():
-        yield _scores(discs, number, peer)
+        yield _compare_scores(discs, number, peer)
     if peer is None:
         yield "bitbully", "-", "not installed: pip install bitbully", "-"
 
 
-def _winners() -> tuple[str, str, str, str]:
+def _compare_winners() -> tuple[str, str, str, str]:
     """Measure the winner of a list of moves, reading included."""
     chance = random.Random(1)
-    games = [_game(chance, 42)[1] for _ in range(GAMES)]
+    games = [_random_game(chance, 42)[1] for _ in range(GAMES)]
     lists = [[f"{'ABCDEFG'[at]}_{('Red', 'Yellow')[turn % 2]}" for turn, at in enumerate(game)] for game in games]
     texts = [" ".join(moves) for moves in lists]
     ours, ends = _timed(lambda: [game_end(connect_four.parse(text, "game")) for text in texts])
-    theirs, winners = _timed(lambda: [_original(moves) for moves in lists])
+    theirs, winners = _timed(lambda: [_find_winner_by_original(moves) for moves in lists])
     assert [str(end).split()[0].casefold() for end in ends] == [winner.casefold() for winner in winners]
     return (
         f"the winner of {GAMES} lists of moves",
@@ -48,27 +48,27 @@ def _winners() -> tuple[str, str, str, str]:
     )
 
 
-def _scores(
+def _compare_scores(
     discs: int, number: int, peer: Callable[[Sequence[int]], tuple[float, int]] | None
 ) -> tuple[str, str, str, str]:
     """Measure the exact score of random positions, each with an empty table."""
     chance = random.Random(discs)
-    positions = [_quiet(chance, discs) for _ in range(number)]
-    seconds, tried, scores = 0.0, 0, []
+    positions = [_undecided_position(chance, discs) for _ in range(number)]
+    seconds, node_count, scores = 0.0, 0, []
     for position, _ in positions:
         search = Search(SearchRuntime(), discs, "benchmark")
         spent, score = _timed(lambda search=search, position=position: search.exact_score(position))
         seconds += spent
-        tried += search.nodes
+        node_count += search.nodes
         scores.append(score)
-    ours = f"{1000 * seconds / number:,.2f} ms, {tried / seconds:,.0f} positions/s"
+    ours = f"{1000 * seconds / number:,.2f} ms, {node_count / seconds:,.0f} positions/s"
     what = f"the score with {discs} discs, mean of {number}"
     if peer is None:
         return what, ours, "-", "-"
-    came = [peer(moves) for _, moves in positions]
-    theirs = sum(spent for spent, _ in came)
-    for mine, (_, other) in zip(scores, came, strict=True):
-        assert (mine > 0) - (mine < 0) == (other > 0) - (other < 0), "who wins is not a matter of opinion"
+    peer_results = [peer(moves) for _, moves in positions]
+    theirs = sum(spent for spent, _ in peer_results)
+    for mine, (_, other) in zip(scores, peer_results, strict=True):
+        assert (mine > 0) - (mine < 0) == (other > 0) - (other < 0), "the winner is the same"
         assert mine == 0 or last_move_number(mine, discs) == last_move_number(other, discs)
     return what, ours, f"bitbully {1000 * theirs / number:,.2f} ms", _ratio(theirs, seconds)
 
@@ -90,7 +90,7 @@ def _peer() -> Callable[[Sequence[int]], tuple[float, int]] | None:
     return score
 
 
-def _game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
+def _random_game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
     """Return a random game of at most `discs` discs, and its columns from 0."""
     position, columns = EMPTY_POSITION, list[int]()
     while len(columns) < discs:
@@ -103,10 +103,10 @@ def _game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
     return position, columns
 
 
-def _quiet(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
+def _undecided_position(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
     """Return an undecided position with `discs` discs and no immediate win."""
     while True:
-        position, columns = _game(chance, discs + 1)
+        position, columns = _random_game(chance, discs + 1)
         if len(columns) == discs + 1:
             position = EMPTY_POSITION
             for column in columns[:discs]:
@@ -115,7 +115,7 @@ def _quiet(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
                 return position, columns[:discs]
 
 
-def _original(moves: Sequence[str]) -> str:  # noqa: C901 - like the original
+def _find_winner_by_original(moves: Sequence[str]) -> str:  # noqa: C901 - like the original
     """Return the winner by the original method."""
     board = [[0] * 10 for _ in range(9)]
     for move in moves:
@@ -141,8 +141,8 @@ def _original(moves: Sequence[str]) -> str:  # noqa: C901 - like the original
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
     before = time.process_time()
-    came = call()
-    return time.process_time() - before, came
+    result = call()
+    return time.process_time() - before, result
 
 
 def _ratio(theirs: float, ours: float) -> str:

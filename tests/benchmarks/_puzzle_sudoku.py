@@ -1,12 +1,12 @@
 """Benchmark of sudoku against the original method, Norvig's propagation, and published packages.
 
-Ours looks for a second solution, too; the original's way and Norvig's end at the first, and exact-cover is asked for
-two. `exact-cover` (and numpy with it) is measured where it is installed: pip install exact-cover. tdoku, the fastest
-known, is a C++ program for x86: build its example program `solve` from its sources, and name it in `TDOKU`. It reads,
-solves and prints a file as our whole command does.
+Ours also searches for a second solution. The original method and Norvig's stop at the first, and exact-cover searches
+for two. `exact-cover` is measured if it is installed: pip install exact-cover. tdoku, the fastest known solver, is a
+C++ program for x86: build its example program `solve` from its sources, and name it in `TDOKU`. Like our complete
+command, it reads, solves and prints a file.
 
-Seconds are those of this process on its processor, so that what else the machine does counts little. Each list is a
-few known grids, changed about (digits, rows, columns) by rng into as many as are needed.
+Times are processor times, so that other load on the machine has little effect. Each list consists of a few known
+grids, which are permuted (digits, rows, columns) into as many as are needed.
 """
 
 import importlib
@@ -56,40 +56,45 @@ LISTS = {
     "17 clues": FEW_CLUES,
     "the hardest": HARDEST,
 }
-LONG = 1.0  # seconds for a measurement
+MEASUREMENT_SECONDS = 1.0  # seconds
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield the measure, our result, the result of the peer, and the ratio."""
-    way = kernel_mode(kernel)
-    peers: dict[str, Solver] = {"Norvig's way": norvig, "python-sat": by_sat, **exact_cover()}
+    mode = kernel_mode(kernel)
+    peers: dict[str, Solver] = {"Norvig's way": solve_by_norvig, "python-sat": solve_by_sat, **find_exact_cover()}
     for name, grids in LISTS.items():
-        ours = ours_a_second(grids)
-        yield (f"{name}, against a fixed loop", f"{ours:,.0f}/s {way}", *against_a_loop(ours))
+        ours = measure_kernel(grids)
+        yield (f"{name}, against a fixed loop", f"{ours:,.0f}/s {mode}", *compare_with_loop(ours))
         for peer, solver in peers.items():
-            speed = a_second(solver, many(grids, 400))
-            yield f"{name}", f"{ours:,.0f}/s {way}", f"{peer} {speed:,.1f}/s", f"{_times(ours / speed)}"
-    yield from by_tdoku()
-    ours, speed = ours_a_second([SAMPLE]), a_second(original_way, [SAMPLE])
+            speed = measure_solver(solver, permute_grids(grids, 400))
+            yield f"{name}", f"{ours:,.0f}/s {mode}", f"{peer} {speed:,.1f}/s", f"{_format_ratio(ours / speed)}"
+    yield from compare_with_tdoku()
+    ours, speed = measure_kernel([SAMPLE]), measure_solver(solve_by_original, [SAMPLE])
     peer = f"its own way {speed:,.2f}/s"
-    yield "the original's sample", f"{ours:,.0f}/s {way}", peer, f"{_times(ours / speed)}"
-    ours, speed = ours_a_second(NONE[-1:], vary=False), a_second(by_sat, NONE[-1:])
+    yield "the original's sample", f"{ours:,.0f}/s {mode}", peer, f"{_format_ratio(ours / speed)}"
+    ours, speed = measure_kernel(NONE[-1:], vary=False), measure_solver(solve_by_sat, NONE[-1:])
     peer = f"python-sat {1000 / speed:,.2f} ms"
-    yield "a known one without a solution", f"{1000 / ours:,.3f} ms {way}", peer, f"{_times(ours / speed)}"
+    yield "a known one without a solution", f"{1000 / ours:,.3f} ms {mode}", peer, f"{_format_ratio(ours / speed)}"
 
 
-def by_tdoku() -> Iterator[tuple[str, str, str, str]]:
+def compare_with_tdoku() -> Iterator[tuple[str, str, str, str]]:
     """Compare whole commands with tdoku's program, the best of three each, where `TDOKU` names it."""
     program = os.environ.get("TDOKU")
     for name, number in {"17 clues": 49_151, "the hardest": 4_000}.items() if program else ():
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "grids.txt")
-            file.write_text("\n".join(many(LISTS[name], number)) + "\n", "utf-8")
+            file.write_text("\n".join(permute_grids(LISTS[name], number)) + "\n", "utf-8")
             words = [sys.executable, "-m", "pi_appliance", "puzzle", "solve", "sudoku", "--cores", "1"]
             words += ["--max-solutions", str(number), "--board", str(file), "--output", str(Path(folder, "result.txt"))]
             ours = min(_seconds_of(words, file, folder) for _ in range(3))
             peer = min(_seconds_of([str(program), "2"], file, folder) for _ in range(3))
-        yield f"{name}, {number:,} grids, whole command", f"{ours:.2f} s", f"tdoku {peer:.2f} s", _times(peer / ours)
+        yield (
+            f"{name}, {number:,} grids, whole command",
+            f"{ours:.2f} s",
+            f"tdoku {peer:.2f} s",
+            _format_ratio(peer / ours),
+        )
 
 
 def _seconds_of(words: list[str], file: Path, folder: str) -> float:
@@ -101,50 +106,50 @@ def _seconds_of(words: list[str], file: Path, folder: str) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def _times(ratio: float) -> str:
+def _format_ratio(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
 
 
-def many(grids: Sequence[str], number: int) -> list[str]:
+def permute_grids(grids: Sequence[str], number: int) -> list[str]:
     """Return `number` reproducible transformations of `grids`."""
     rng = random.Random(1)
     return [permute_grid(grids[n % len(grids)], rng) for n in range(number)]
 
 
-def ours_a_second(grids: Sequence[str], *, vary: bool = True) -> float:
+def measure_kernel(grids: Sequence[str], *, vary: bool = True) -> float:
     """Return the grids per second of the kernel on one core, in batches."""
     size = 200
-    some = many(grids, size) if vary else [grids[0]] * size
-    search, clues = kernel.GridSearch(), "".join(some).encode()
+    batch = permute_grids(grids, size) if vary else [grids[0]] * size
+    search, clues = kernel.GridSearch(), "".join(batch).encode()
     solutions, counts, guesses = bytearray(len(clues)), bytearray(size), array("I", bytes(4 * size))
-    done, began = 0, time.process_time()
-    while (took := time.process_time() - began) < LONG:
+    count, start = 0, time.process_time()
+    while (seconds := time.process_time() - start) < MEASUREMENT_SECONDS:
         search.solve_batch(clues, solutions, counts, guesses, 10**6)
-        done += size
+        count += size
     assert set(counts) == ({1} if vary else {0})
-    return done / took
+    return count / seconds
 
 
-def a_second(solver: Solver, grids: Sequence[str]) -> float:
+def measure_solver(solver: Solver, grids: Sequence[str]) -> float:
     """Return the `grids` per second of `solver`; it solves at least one."""
-    done, began = 0, time.process_time()
-    while not done or time.process_time() - began < LONG:
-        solver(grids[done % len(grids)])
-        done += 1
-    return done / (time.process_time() - began)
+    count, start = 0, time.process_time()
+    while not count or time.process_time() - start < MEASUREMENT_SECONDS:
+        solver(grids[count % len(grids)])
+        count += 1
+    return count / (time.process_time() - start)
 
 
-def against_a_loop(ours: float) -> tuple[str, str]:
+def compare_with_loop(ours: float) -> tuple[str, str]:
     """Return the time of a fixed loop, and the grids solved in that time, which is independent of the load."""
-    began = time.process_time()
+    start = time.process_time()
     total = 0
     for number in range(1_000_000):
         total += number & 7
-    took = time.process_time() - began
-    return f"a million additions {1000 * took:,.0f} ms", f"{ours * took:,.1f} grids"
+    seconds = time.process_time() - start
+    return f"a million additions {1000 * seconds:,.0f} ms", f"{ours * seconds:,.1f} grids"
 
 
-def original_way(grid: str) -> list[list[int]]:
+def solve_by_original(grid: str) -> list[list[int]]:
     """Fill the empty squares in reading order, each with the next digit that fits, and step back where none does."""
     puzzle = [[int(mark) if mark != "." else 0 for mark in grid[start : start + 9]] for start in range(0, 81, 9)]
     empty = [(x, y) for x in range(9) for y in range(9) if puzzle[x][y] == 0]
@@ -174,7 +179,7 @@ def _layout() -> tuple[list[list[list[int]]], list[set[int]]]:
     return units, [{other for unit in units[at] for other in unit} - {at} for at in range(81)]
 
 
-def norvig(grid: str) -> dict[int, str] | None:
+def solve_by_norvig(grid: str) -> dict[int, str] | None:
     """Cross out what a known digit forbids, place what has one place left, and guess where fewest are left."""
     values: dict[int, str] | None = dict.fromkeys(range(81), "123456789")
     for at, mark in enumerate(grid):
@@ -211,12 +216,12 @@ def _eliminate(values: dict[int, str], at: int, digit: str) -> bool:
     return True
 
 
-def by_sat(grid: str) -> list[str]:
+def solve_by_sat(grid: str) -> list[str]:
     """Ask python-sat for two solutions."""
     return list(islice(SatSearch(grid, 9, SearchRuntime()).solutions(), 2))
 
 
-def exact_cover() -> dict[str, Solver]:
+def find_exact_cover() -> dict[str, Solver]:
     """Return the solver of the package exact-cover, if it is installed."""
     try:
         library, numpy = importlib.import_module("exact_cover"), importlib.import_module("numpy")

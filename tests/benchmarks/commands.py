@@ -1,7 +1,7 @@
-"""What a command costs beside bare Python: `python -m tests.benchmarks.commands`.
+"""Compare the processor time of commands with bare Python: `python -m tests.benchmarks.commands`.
 
 Processor time of the whole process and its children, the median of several runs. The commands and
-bare Python take turns, so that what else the machine does changes both.
+bare Python take turns, so that other load on the machine affects both.
 """
 
 import argparse
@@ -37,14 +37,14 @@ def measure(installation: Installation, rounds: int) -> dict[str, float]:
         **{name: (*_PROGRAM, *command) for name, command in _COMMANDS.items()},
         "`jobs run` by cron, which the chance skips": (*_PROGRAM, *cron_arguments("hello", str(installation.config))),
     }
-    taken: dict[str, list[float]] = {name: [] for name in words}
+    samples: dict[str, list[float]] = {name: [] for name in words}
     for _ in range(rounds):
         for name, command in words.items():
-            taken[name].append(_cost(command, installation))
-    return {name: statistics.median(times) * 1000 for name, times in taken.items()}
+            samples[name].append(_measure_command(command, installation))
+    return {name: statistics.median(times) * 1000 for name, times in samples.items()}
 
 
-def _cost(command: Sequence[str], installation: Installation) -> float:
+def _measure_command(command: Sequence[str], installation: Installation) -> float:
     environment = {**installation.environment(), "PI_APPLIANCE_CONFIG": str(installation.config)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _, status, usage = os.wait4(process.pid, 0)

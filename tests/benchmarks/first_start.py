@@ -23,8 +23,8 @@ from pathlib import Path
 from tests.fakes.mpd_server import MpdServer, free_port, running_mpd
 from tests.installation import ROOT, wait_until
 
-HEADS = ("start", "page s", "CPU s until then", "sound s", "post s")
-_PATIENCE = 1800.0  # seconds
+HEADERS = ("start", "page s", "CPU s until then", "sound s", "post s")
+_TIMEOUT = 1800.0  # seconds
 _PERIOD = 100_000  # microseconds; the kernel's default
 _CGROUPS = Path("/sys/fs/cgroup")
 _TRACK = {"one.wav": ("One", "Someone", "Something")}
@@ -55,7 +55,7 @@ class SlowMachine:
         else:
             (self._folders[0] / "cpu.cfs_period_us").write_text(str(_PERIOD))
             (self._folders[0] / "cpu.cfs_quota_us").write_text(str(self._quota))
-            with contextlib.suppress(OSError):  # some kernels ask for it before they let in MPD's real-time thread
+            with contextlib.suppress(OSError):  # some kernels need it to accept MPD's real-time thread
                 (self._folders[0] / "cpu.rt_runtime_us").write_text("100000")
         return self
 
@@ -72,8 +72,8 @@ class SlowMachine:
     def cpu(self) -> float:
         """The processor time of all its processes so far, in seconds."""
         if self._is_v2:
-            used = re.search(r"usage_usec (\d+)", (self._folders[0] / "cpu.stat").read_text("ascii"))
-            return int(used[1]) / 1e6 if used else 0.0
+            usage = re.search(r"usage_usec (\d+)", (self._folders[0] / "cpu.stat").read_text("ascii"))
+            return int(usage[1]) / 1e6 if usage else 0.0
         return int((self._folders[-1] / "cpuacct.usage").read_text("ascii")) / 1e9
 
     def move(self, pid: int) -> None:
@@ -91,7 +91,7 @@ class SlowMachine:
         return [int(pid) for pid in (self._folders[0] / "cgroup.procs").read_text("ascii").split()]
 
 
-def configuration(folder: Path, mpd: MpdServer) -> tuple[Path, str]:
+def write_configuration(folder: Path, mpd: MpdServer) -> tuple[Path, str]:
     """Write a configuration that uses `mpd`, and return it and the address of its page."""
     port = free_port()
     (folder / "tweets.txt").write_text("A line.\n" + "".join(f"Line {number}.\n" for number in range(20)))
@@ -108,53 +108,55 @@ def configuration(folder: Path, mpd: MpdServer) -> tuple[Path, str]:
 
 
 def measure(name: str, words: Sequence[str], share: float) -> list[str]:
-    """Return the row of one start by `words`: sound and post are counted from the request of a person."""
+    """Return the row of one start by `words`. Sound and post are counted from the user's request."""
     with tempfile.TemporaryDirectory() as text, running_mpd(Path(text, "mpd"), music=_TRACK) as mpd:
-        config, page = configuration(Path(text), mpd)
+        config, page = write_configuration(Path(text), mpd)
         mpd.mpc("add", "one.wav")
         with SlowMachine(share) as machine:
             machine.move(mpd.pid)
-            began = time.monotonic()
+            start = time.monotonic()
             daemon = machine.run(*words, "--config", str(config))
             try:
-                waited = _seconds_until(lambda: _answers(page), began)
+                page_seconds = _seconds_until(lambda: _is_answered(page), start)
                 cpu = machine.cpu
-                sound = _press(f"{page}/api/v1/player/play", lambda: _sounds(mpd))
-                post = _press(f"{page}/api/v1/jobs/tweets/run", lambda: list(Path(text, "state").rglob("posts.txt")))
+                sound = _measure_request(f"{page}/api/v1/player/play", lambda: _has_sound(mpd))
+                post = _measure_request(
+                    f"{page}/api/v1/jobs/tweets/run", lambda: list(Path(text, "state").rglob("posts.txt"))
+                )
             finally:
                 daemon.terminate()
                 daemon.wait()
-    return [name, f"{waited:.1f}", f"{cpu:.1f}", f"{sound:.2f}", f"{post:.1f}"]
+    return [name, f"{page_seconds:.1f}", f"{cpu:.1f}", f"{sound:.2f}", f"{post:.1f}"]
 
 
-def _press(address: str, done: Callable[[], object]) -> float:
+def _measure_request(address: str, is_done: Callable[[], object]) -> float:
     """Send a request until it is accepted, and return after how many seconds `done()` is true."""
-    began = time.monotonic()
-    wait_until(lambda: _answers(address, b"{}"), _PATIENCE)  # the player may not be connected yet
-    return _seconds_until(done, began)
+    start = time.monotonic()
+    wait_until(lambda: _is_answered(address, b"{}"), _TIMEOUT)  # the player may not be connected yet
+    return _seconds_until(is_done, start)
 
 
-def _seconds_until(done: Callable[[], object], began: float) -> float:
-    wait_until(done, _PATIENCE)
-    return time.monotonic() - began
+def _seconds_until(is_done: Callable[[], object], start: float) -> float:
+    wait_until(is_done, _TIMEOUT)
+    return time.monotonic() - start
 
 
-def _answers(address: str, body: bytes | None = None) -> bool:
+def _is_answered(address: str, body: bytes | None = None) -> bool:
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, body), timeout=_PATIENCE) as answer:
-            return bool(answer.read())
+        with urllib.request.urlopen(urllib.request.Request(address, body), timeout=_TIMEOUT) as response:
+            return bool(response.read())
     except (urllib.error.URLError, ConnectionError):
         return False
 
 
-def _sounds(mpd: MpdServer) -> bool:
+def _has_sound(mpd: MpdServer) -> bool:
     """Return whether MPD has sent samples to its output."""
     state = mpd.mpc("status", "%state% %audioformat%").split()
     return state[:1] == ["playing"] and len(state) > 1
 
 
 @contextlib.contextmanager
-def clone_of(revision: str) -> Iterator[Path]:
+def cloned_revision(revision: str) -> Iterator[Path]:
     """Yield a fresh clone of this repository at `revision`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "clone")
@@ -165,9 +167,9 @@ def clone_of(revision: str) -> Iterator[Path]:
 
 def rows(revision: str, share: float) -> Iterator[list[str]]:
     """Yield the rows of the first and of the next start of `revision`."""
-    with clone_of(revision) as clone:
-        for which in ("first", "next"):
-            yield measure(f"{revision}: {which}", ["sh", str(clone / "deploy/run.sh")], share)
+    with cloned_revision(revision) as clone:
+        for name in ("first", "next"):
+            yield measure(f"{revision}: {name}", ["sh", str(clone / "deploy/run.sh")], share)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -178,8 +180,8 @@ def main(argv: Sequence[str]) -> None:
     options = parser.parse_args(argv)
     if not has_cgroups() or not shutil.which("mpc"):
         parser.error("it needs root, cgroups with the controller cpu, mpd and mpc")
-    print(f"| {' | '.join(HEADS)} |")
-    print(f"| --- | {' | '.join(['--:'] * (len(HEADS) - 1))} |")
+    print(f"| {' | '.join(HEADERS)} |")
+    print(f"| --- | {' | '.join(['--:'] * (len(HEADERS) - 1))} |")
     for revision in options.revisions.split(","):
         for row in rows(revision, options.share):
             print(f"| {' | '.join(row)} |", flush=True)

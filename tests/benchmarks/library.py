@@ -1,4 +1,4 @@
-"""The first page of each list of a big library, and python-mpd2 beside: `python -m tests.benchmarks.library`."""
+"""Compare the first page of each list of a big library with python-mpd2: `python -m tests.benchmarks.library`."""
 
 import argparse
 import asyncio
@@ -25,10 +25,10 @@ from tests.fakes.mpd_server import MpdServer
 PLAYLIST, PAGE = "everything", 100
 _ROOM = 'auto_update "no"\nmax_output_buffer_size "131072"\nmax_playlist_length "16384"\nconnection_timeout "600"'
 """What MPD keeps by default is too little for python-mpd2, which asks for whole lists."""
-_MANY_PAGES = "import sys; from tests.benchmarks import library; library.turn_pages(*sys.argv[1:])"
+_MANY_PAGES = "import sys; from tests.benchmarks import library; library.request_pages(*sys.argv[1:])"
 
 
-class Theirs(MPDClient):  # type: ignore[misc] # python-mpd2 has no types
+class PeerClient(MPDClient):  # type: ignore[misc] # python-mpd2 has no types
     """python-mpd2, which would go idle by itself after a moment of quiet."""
 
     IMMEDIATE_COMMAND_TIMEOUT = None
@@ -102,10 +102,10 @@ def running(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -
 
 
 @contextlib.asynccontextmanager
-async def both(address: str) -> AsyncIterator[tuple[Player, Theirs]]:
+async def both_clients(address: str) -> AsyncIterator[tuple[Player, PeerClient]]:
     """Give our player and a python-mpd2 that is connected."""
     host, _, port = address.rpartition(":")
-    player, client = ours.connect(ours.Options(address=address), {}), Theirs()
+    player, client = ours.connect(ours.Options(address=address), {}), PeerClient()
     await client.connect(host, int(port))
     try:
         yield player, client
@@ -115,40 +115,43 @@ async def both(address: str) -> AsyncIterator[tuple[Player, Theirs]]:
 
 
 async def measure(address: str, size: Size, runs: int) -> dict[str, tuple[float, float]]:
-    """Return by page the median of seconds, ours and theirs, each asked in turn; the connection is ours to pay for."""
+    """Return the median seconds of each page, ours and the peer's, which take turns."""
     result = {}
-    async with both(address) as (player, client):
-        for name, (mine, theirs) in pages(size).items():
-            taken = [(await _timed(mine(player)), await _timed(theirs(client))) for _ in range(runs)]
-            result[name] = (statistics.median(each[0] for each in taken), statistics.median(each[1] for each in taken))
+    async with both_clients(address) as (player, client):
+        for name, (mine, peer) in pages(size).items():
+            samples = [(await _timed(mine(player)), await _timed(peer(client))) for _ in range(runs)]
+            result[name] = (
+                statistics.median(sample[0] for sample in samples),
+                statistics.median(sample[1] for sample in samples),
+            )
     return result
 
 
 async def _timed(options: Awaitable[object]) -> float:
-    begin = time.perf_counter()
+    start = time.perf_counter()
     await options
-    return time.perf_counter() - begin
+    return time.perf_counter() - start
 
 
-def turn_pages(address: str, tracks: str, flat: str, rounds: str, whose: str) -> None:
-    """Ask for every page, `rounds` times, and say after each how many bytes this process has become: in a child."""
+def request_pages(address: str, tracks: str, flat: str, rounds: str, client_name: str) -> None:
+    """Request every page `rounds` times, and print the memory of this process after each round. Runs in a child."""
 
     async def turn() -> None:
         size = Size(tracks=int(tracks), flat=int(flat))
-        async with both(address) as (player, client):
+        async with both_clients(address) as (player, client):
             for _ in range(int(rounds)):
-                for mine, theirs in pages(size).values():
-                    await (mine(player) if whose == "ours" else theirs(client))
-                print(process_cost.look(os.getpid()).resident, flush=True)
+                for mine, peer in pages(size).values():
+                    await (mine(player) if client_name == "ours" else peer(client))
+                print(process_cost.measure_process(os.getpid()).resident, flush=True)
 
     asyncio.run(turn())
 
 
-def memory(address: str, size: Size, rounds: int, whose: str) -> list[int]:
-    """Return the bytes of a process of its own after each round of all pages."""
-    words = (address, str(size.tracks), str(size.flat), str(rounds), whose)
-    ran = subprocess.run([sys.executable, "-c", _MANY_PAGES, *words], check=True, capture_output=True, text=True)
-    return [int(line) for line in ran.stdout.split()]
+def measure_memory(address: str, size: Size, rounds: int, client: str) -> list[int]:
+    """Return the memory of a new process in bytes after each round of all pages."""
+    words = (address, str(size.tracks), str(size.flat), str(rounds), client)
+    process = subprocess.run([sys.executable, "-c", _MANY_PAGES, *words], check=True, capture_output=True, text=True)
+    return [int(line) for line in process.stdout.split()]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -156,19 +159,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tracks", type=int, default=100_000, help="in albums of twelve")
     parser.add_argument("--flat", type=int, default=100_000, help="in one folder")
-    parser.add_argument("--runs", type=int, default=7, help="how often each page is asked for")
-    parser.add_argument("--rounds", type=int, default=10, help="how often all pages are turned for the memory")
-    given = parser.parse_args(argv)
-    size = Size(tracks=given.tracks, flat=given.flat)
+    parser.add_argument("--runs", type=int, default=7, help="number of requests of each page")
+    parser.add_argument("--rounds", type=int, default=10, help="number of requests of all pages, for the memory")
+    options = parser.parse_args(argv)
+    size = Size(tracks=options.tracks, flat=options.flat)
     with running(size) as server:
-        times = asyncio.run(measure(server.address, size, given.runs))
-        grown = {whose: memory(server.address, size, given.rounds, whose) for whose in ("ours", "python-mpd2")}
+        times = asyncio.run(measure(server.address, size, options.runs))
+        memory_growth = {
+            client: measure_memory(server.address, size, options.rounds, client) for client in ("ours", "python-mpd2")
+        }
     print("| first page of | ms | python-mpd2, ms | ratio |\n| --- | --: | --: | --: |")
-    for name, (mine, theirs) in times.items():
-        print(f"| {name} | {mine * 1e3:.1f} | {theirs * 1e3:.1f} | {mine / theirs:.2f} |")
+    for name, (mine, peer) in times.items():
+        print(f"| {name} | {mine * 1e3:.1f} | {peer * 1e3:.1f} | {mine / peer:.2f} |")
     print("\n| resident MB after | one round | the last |\n| --- | --: | --: |")
-    for whose, sizes in grown.items():
-        print(f"| {whose} | {sizes[0] / 1e6:.1f} | {sizes[-1] / 1e6:.1f} |")
+    for client, sizes in memory_growth.items():
+        print(f"| {client} | {sizes[0] / 1e6:.1f} | {sizes[-1] / 1e6:.1f} |")
 
 
 if __name__ == "__main__":

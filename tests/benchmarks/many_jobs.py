@@ -24,15 +24,15 @@ from pi_appliance.scheduling.appliance import Appliance
 from tests.benchmarks import idle, process_cost
 from tests.installation import PROGRAM, wait_until
 
-HEADS = ("limit", "all done s", "page ms", "worst page ms", "Run now s", "processes", "proportional MB", "in order")
-_LEAD = 5.0  # seconds that the daemon has to start
-_PATIENCE = 900.0  # seconds
+HEADERS = ("limit", "all done s", "page ms", "worst page ms", "Run now s", "processes", "proportional MB", "in order")
+_LEAD_TIME = 5.0  # seconds for the start of the daemon
+_TIMEOUT = 900.0  # seconds
 _NO_LIMIT = 100_000
 
 
 @dataclass
 class Load:
-    """What was measured during the minute."""
+    """The measurements of the minute."""
 
     page_times: list[float] = field(default_factory=list)  # seconds
     run_now: float = 0.0  # seconds
@@ -40,8 +40,8 @@ class Load:
     memory: int = 0  # bytes
 
 
-def configuration(folder: Path, jobs: int, limit: str, due: datetime) -> Path:
-    """Write a configuration with `jobs` that are due at `due`, half of them with a high priority."""
+def write_configuration(folder: Path, jobs: int, limit: str, scheduled_for: datetime) -> Path:
+    """Write a configuration with `jobs` that are all due at `scheduled_for`, half of them with a high priority."""
     limits = {"none": f"max-concurrent-runs: {_NO_LIMIT}\n", "default": ""}
     lines = [f"state-dir: {folder}/state\ntime-zone: UTC\nclock: {{max-wait-for-sync: 0s}}\nweb: {{port: 0}}"]
     lines += [limits.get(limit, f"max-concurrent-runs: {limit}\n") + "jobs:"]
@@ -49,7 +49,7 @@ def configuration(folder: Path, jobs: int, limit: str, due: datetime) -> Path:
     for number in range(jobs):
         priority = "high" if number % 2 else "low"
         lines.append(
-            f"  job-{number}: {{kind: command, schedule: '{due:%M %H} * * *', misfire-grace: 1h,"
+            f"  job-{number}: {{kind: command, schedule: '{scheduled_for:%M %H} * * *', misfire-grace: 1h,"
             f" priority: {priority}, with: {{run: [echo, hello]}}}}"
         )
     path = folder / "appliance.yaml"
@@ -58,55 +58,57 @@ def configuration(folder: Path, jobs: int, limit: str, due: datetime) -> Path:
 
 
 @contextlib.contextmanager
-def daemon(config: Path) -> Iterator[tuple[int, str]]:
+def running_daemon(config: Path) -> Iterator[tuple[int, str]]:
     """Run the daemon for the block. Yield its process and the address of its page."""
-    with (config.parent / "said").open("w+") as said:
-        process = subprocess.Popen([*PROGRAM, "up", "--config", str(config)], stdout=said, stderr=said)
+    with (config.parent / "output").open("w+") as output:
+        process = subprocess.Popen([*PROGRAM, "up", "--config", str(config)], stdout=output, stderr=output)
         try:
-            seen = wait_until(lambda: re.search(r"http://127\.0\.0\.1:\d+", Path(said.name).read_text("utf-8")))
-            yield process.pid, seen[0]
+            address = wait_until(lambda: re.search(r"http://127\.0\.0\.1:\d+", Path(output.name).read_text("utf-8")))
+            yield process.pid, address[0]
         finally:
             process.terminate()
             process.wait()
 
 
-def ask(address: str, body: bytes | None = None) -> Any:
+def request(address: str, body: bytes | None = None) -> Any:
     """Return the JSON or the text of `address`."""
-    with urllib.request.urlopen(urllib.request.Request(address, body), timeout=_PATIENCE) as answer:
-        text = answer.read().decode()
-        return json.loads(text) if "json" in answer.headers["Content-Type"] else text
+    with urllib.request.urlopen(urllib.request.Request(address, body), timeout=_TIMEOUT) as response:
+        text = response.read().decode()
+        return json.loads(text) if "json" in response.headers["Content-Type"] else text
 
 
 def watch_page(page: str, load: Load, end: threading.Event) -> None:
     """Read the page once a second until `end`."""
     while not end.wait(1.0):
-        began = time.monotonic()
-        ask(f"{page}/jobs")
-        load.page_times.append(time.monotonic() - began)
+        start = time.monotonic()
+        request(f"{page}/jobs")
+        load.page_times.append(time.monotonic() - start)
 
 
-def start_one(page: str, load: Load) -> None:
+def measure_run_now(page: str, load: Load) -> None:
     """Start one job as a person does, and wait for its end."""
-    began = time.monotonic()
-    run = ask(f"{page}/api/v1/jobs/manual/run", b"{}")["run"]
-    wait_until(lambda: ask(f"{page}/api/v1/runs/{run}")["outcome"], _PATIENCE)
-    load.run_now = time.monotonic() - began
+    start = time.monotonic()
+    run = request(f"{page}/api/v1/jobs/manual/run", b"{}")["run"]
+    wait_until(lambda: request(f"{page}/api/v1/runs/{run}")["outcome"], _TIMEOUT)
+    load.run_now = time.monotonic() - start
 
 
 def measure_cron(jobs: int) -> list[str]:
     """Return the row of Debian's cron with the same programs. Raises idle.Missing."""
     with tempfile.TemporaryDirectory() as name:
         marks = Path(name, "marks")
-        due = (datetime.now().astimezone() + timedelta(seconds=60 + _LEAD)).replace(second=0, microsecond=0)
-        line = f"{due:%M %H} * * * echo hello; echo >>{marks}\n"
+        scheduled_for = (datetime.now().astimezone() + timedelta(seconds=60 + _LEAD_TIME)).replace(
+            second=0, microsecond=0
+        )
+        line = f"{scheduled_for:%M %H} * * * echo hello; echo >>{marks}\n"
         load, end = Load(), threading.Event()
-        with subprocess.Popen(idle.debian_cron(Path(name), jobs * line)) as cron:
+        with subprocess.Popen(idle.cron_command(Path(name), jobs * line)) as cron:
             watcher = threading.Thread(target=watch_memory, args=(cron.pid, load, end, 0.02))
             try:
-                time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
+                time.sleep(max(0.0, (scheduled_for - datetime.now(UTC)).total_seconds()))
                 watcher.start()
-                wait_until(lambda: marks.exists() and marks.stat().st_size == jobs, _PATIENCE)
-                seconds = (datetime.now(UTC) - due).total_seconds()
+                wait_until(lambda: marks.exists() and marks.stat().st_size == jobs, _TIMEOUT)
+                seconds = (datetime.now(UTC) - scheduled_for).total_seconds()
             finally:
                 end.set()
                 cron.terminate()
@@ -118,43 +120,43 @@ def watch_memory(pid: int, load: Load, end: threading.Event, interval: float = 2
     """Count the processes and their memory every `interval` seconds. It is slow, so not more often."""
     while not end.wait(interval):
         with contextlib.suppress(OSError):  # one has just ended
-            load.processes = max(load.processes, process_cost.count(pid))
-            load.memory = max(load.memory, process_cost.look(pid).proportional)
+            load.processes = max(load.processes, process_cost.count_processes(pid))
+            load.memory = max(load.memory, process_cost.measure_process(pid).proportional)
 
 
 def measure(jobs: int, limit: str) -> list[str]:
     """Return the row of one limit."""
     with tempfile.TemporaryDirectory() as name:
-        due = (datetime.now(UTC) + timedelta(seconds=60 + _LEAD)).replace(second=0, microsecond=0)
-        config = configuration(Path(name), jobs, limit, due)
+        scheduled_for = (datetime.now(UTC) + timedelta(seconds=60 + _LEAD_TIME)).replace(second=0, microsecond=0)
+        config = write_configuration(Path(name), jobs, limit, scheduled_for)
         load, end = Load(), threading.Event()
-        with daemon(config) as (pid, page), Appliance.open(config) as appliance:
-            time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
+        with running_daemon(config) as (pid, page), Appliance.open(config) as appliance:
+            time.sleep(max(0.0, (scheduled_for - datetime.now(UTC)).total_seconds()))
             watchers = [
                 threading.Thread(target=watch_page, args=(page, load, end)),
                 threading.Thread(target=watch_memory, args=(pid, load, end)),
             ]
-            for each in watchers:
-                each.start()
+            for thread in watchers:
+                thread.start()
             time.sleep(1.0)
-            start_one(page, load)
+            measure_run_now(page, load)
 
-            def done() -> bool:
-                ended = [run for run in appliance.store.history(limit=2 * jobs) if run.outcome is not None]
-                time.sleep(0.5)  # reading it should not be part of the load
-                return len(ended) > jobs
+            def is_done() -> bool:
+                finished = [run for run in appliance.store.history(limit=2 * jobs) if run.outcome is not None]
+                time.sleep(0.5)  # so that reading the history is not part of the load
+                return len(finished) > jobs
 
-            wait_until(done, _PATIENCE)
+            wait_until(is_done, _TIMEOUT)
             end.set()
-            for each in watchers:
-                each.join()
+            for thread in watchers:
+                thread.join()
             runs = [run for run in appliance.store.history(limit=2 * jobs) if run.scheduled_for]
         last = max(run.ended for run in runs if run.ended is not None)
         parity = [int(run.job.removeprefix("job-")) % 2 for run in sorted(runs, key=lambda run: run.id)]
         times = sorted(load.page_times)
         return [
             limit,
-            f"{(last - due).total_seconds():.0f}",
+            f"{(last - scheduled_for).total_seconds():.0f}",
             f"{1000 * times[len(times) // 2]:.0f}",
             f"{1000 * times[-1]:.0f}",
             f"{load.run_now:.1f}",
@@ -172,13 +174,13 @@ def main(argv: Sequence[str]) -> None:
         "--limits", default="none,default,cron", help="numbers, none, default, or cron for Debian's cron"
     )
     options = parser.parse_args(argv)
-    print(f"| {' | '.join(HEADS)} |")
-    print(f"| --- | {' | '.join(['--:'] * (len(HEADS) - 1))} |")
+    print(f"| {' | '.join(HEADERS)} |")
+    print(f"| --- | {' | '.join(['--:'] * (len(HEADERS) - 1))} |")
     for limit in options.limits.split(","):
         try:
             row = measure_cron(options.jobs) if limit == "cron" else measure(options.jobs, limit)
-        except idle.Missing as why:
-            row = [limit, str(why)]
+        except idle.MissingProgram as error:
+            row = [limit, str(error)]
         print(f"| {' | '.join(row)} |", flush=True)
 
 

@@ -1,6 +1,6 @@
-"""Memory and writes of every kind of night, beside the plan of `--dry-run`: `python -m tests.benchmarks.nights`.
+"""Memory and writes of every kind of night, compared with the plan of `--dry-run`: `python -m tests.benchmarks.nights`.
 
-Each job of `NIGHTS` runs as at night, with its own state folder. `--only NAME` takes one of them.
+Each job of `NIGHTS` runs with its own state folder. `--only NAME` measures one of them.
 """
 
 import argparse
@@ -20,7 +20,7 @@ SAMPLE_INTERVAL = 0.02  # seconds
 GRIDS = 50_000
 SEVENTEEN = "000000010400000000020000000000050407008000300001090000300400200050100000000806000"
 CORNER = "  XXX\n  XXX\nXXXOXXX\nXXXXXXX\nXXXXXXX\n  XXX\n  XXX\n"  # the hole is at (3, 2)
-NIGHTS = {  # the keys under `with:`, and the time limit of those that would take hours
+NIGHTS = {  # the keys under `with:`, and a time limit for jobs that take hours
     "peg-solitaire: the known boards, all": ({"solutions": "all", "max-solutions": 1000}, "4m"),
     "peg-solitaire: full, count": ({"boards": ["full"], "solutions": "count"}, ""),
     "peg-solitaire: full without (3, 2), count": ({"boards": ["corner.txt"], "solutions": "count"}, "3m"),
@@ -44,11 +44,11 @@ NIGHTS = {  # the keys under `with:`, and the time limit of those that would tak
     "rubiks-cube: superflip, fewest-moves": ({"boards": ["superflip"], "solutions": "fewest-moves"}, "2m"),
     "rubiks-cube: precompute": ({"precompute": True}, ""),
 }
-HEADS = ("night", "ended", "s", "MB foretold", "MB measured", "ratio", "MB planned to write", "MB written")
+HEADERS = ("night", "ended", "s", "MB estimated", "MB measured", "ratio", "MB planned to write", "MB written")
 
 
 def measure(name: str, folder: Path) -> tuple[str, ...]:
-    """Return the row of one night, whose files are in `folder`."""
+    """Return the table row of one night. Its files are written into `folder`."""
     options, timeout = NIGHTS[name]
     (folder / "corner.txt").write_text(CORNER, "ascii")
     if "grids.txt" in options.get("boards", ()):
@@ -62,17 +62,17 @@ def measure(name: str, folder: Path) -> tuple[str, ...]:
     config.write_text(json.dumps({"state-dir": str(folder / "state"), "jobs": {"night": job}}), "utf-8")
     command = [*PROGRAM, "jobs", "run", "night", "--json", "-c", str(config)]
     plan = json.loads(subprocess.run([*command, "--dry-run"], stdout=subprocess.PIPE, check=False).stdout)
-    before, began, peak = process_cost.children_written(), time.perf_counter(), 0
+    before, start, peak = process_cost.children_written(), time.perf_counter(), 0
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         while process.poll() is None:
             peak = max(peak, process_cost.descendants_memory(process.pid))
             time.sleep(SAMPLE_INTERVAL)
         assert process.stdout
-        ended = json.load(process.stdout)
-    seconds, written = time.perf_counter() - began, process_cost.children_written() - before
+        result = json.load(process.stdout)
+    seconds, written = time.perf_counter() - start, process_cost.children_written() - before
     return (
         name,
-        ended["outcome"],
+        result["outcome"],
         f"{seconds:.0f}",
         f"{plan['memory'] / 1e6:.0f}{'+' if plan['memory_may_grow'] else ''}",
         f"{peak / 1e6:.0f}",
@@ -89,10 +89,10 @@ def _relabelled_grids() -> Iterator[str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table, each row as it is measured."""
-    parser = argparse.ArgumentParser(description="What the nights of the puzzles cost.")
+    parser = argparse.ArgumentParser(description="Measure the memory and writes of the nightly puzzles.")
     parser.add_argument("--only", metavar="NAME", choices=NIGHTS, help="one night")
     only = parser.parse_args(argv).only
-    print(f"| {' | '.join(HEADS)} |\n|---|---|{'--:|' * (len(HEADS) - 2)}")
+    print(f"| {' | '.join(HEADERS)} |\n|---|---|{'--:|' * (len(HEADERS) - 2)}")
     for name in [only] if only else NIGHTS:
         with tempfile.TemporaryDirectory() as folder:
             print(f"| {' | '.join(measure(name, Path(folder)))} |", flush=True)

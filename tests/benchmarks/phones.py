@@ -1,8 +1,9 @@
-"""How soon a change reaches many phones, beside bare MPD clients: `python -m tests.benchmarks.phones [--phones 100]`.
+"""Measure how soon a change reaches many phones and MPD clients: `python -m tests.benchmarks.phones [--phones 100]`.
 
-A volume is set in MPD. A bare client hears it by `idle` and asks `status`; a phone gets an event with the state in it,
-from `pi-appliance up`, a process of its own. Both are many at a time, one kind after the other, with the same MPD and
-the same program listening. Then one of each, while mpc turns the volume; and all phones are cut off and come back.
+The volume is set in MPD. An MPD client waits with `idle` and then requests `status`. A phone reads the event
+stream of `pi-appliance up`, which runs in its own process. First many MPD clients are measured, then many phones,
+with the same MPD and the same daemon. Then one of each is measured, with mpc as the writer. At last all phones are
+disconnected and reconnect.
 """
 
 import argparse
@@ -23,37 +24,37 @@ from tests.fakes.mpd_server import MpdServer, running_mpd
 from tests.installation import Installation
 from tests.test_daemon import Up, up
 
-_PATIENCE = 10.0  # seconds for one change to reach everybody
-_SETTLE = 0.05  # seconds between two changes, so that each is one of its own
+_TIMEOUT = 10.0  # seconds for one change to reach every listener
+_CHANGE_INTERVAL = 0.05  # seconds between two changes, so that MPD reports each one
 _VOLUME = re.compile(rb"^volume: (\d+)$|\"volume\":(\d+)", re.MULTILINE)
 
 
 @dataclass(slots=True)
-class Heard:
-    """What listeners hear: of each volume, how many, and how long after it was set."""
+class VolumeReceipts:
+    """When the listeners received the latest `volume`. Delays are in seconds."""
 
-    wanted: int = 0
-    begun: float = 0.0
-    took: list[float] = field(default_factory=list)
-    left: int = 0
-    all_in: asyncio.Event = field(default_factory=asyncio.Event)
+    volume: int = 0
+    start_time: float = 0.0
+    delays: list[float] = field(default_factory=list)
+    remaining: int = 0
+    complete: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, text: bytes) -> None:
-        """One listener has heard `text`."""
-        if any(int(one or other) == self.wanted for one, other in _VOLUME.findall(text)):
-            self.took.append(time.monotonic() - self.begun)
-            self.left -= 1
-            if not self.left:
-                self.all_in.set()
-
-
-Listener = Callable[[Heard, asyncio.Event], Coroutine[Any, Any, None]]
+    def record(self, text: bytes) -> None:
+        """Record that one listener received `text`."""
+        if any(int(one or other) == self.volume for one, other in _VOLUME.findall(text)):
+            self.delays.append(time.monotonic() - self.start_time)
+            self.remaining -= 1
+            if not self.remaining:
+                self.complete.set()
 
 
-def bare(port: int) -> Listener:
-    """Return a client of MPD that waits for changes and asks what they are."""
+Listener = Callable[[VolumeReceipts, asyncio.Event], Coroutine[Any, Any, None]]
 
-    async def listen(heard: Heard, ready: asyncio.Event) -> None:
+
+def mpd_client(port: int) -> Listener:
+    """Return an MPD client that waits for changes and requests the status."""
+
+    async def listen(receipts: VolumeReceipts, ready: asyncio.Event) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with contextlib.closing(writer):
             await reader.readline()
@@ -62,38 +63,38 @@ def bare(port: int) -> Listener:
                 writer.write(b"idle mixer\n")
                 await reader.readuntil(b"OK\n")
                 writer.write(b"status\n")
-                heard.tell(await reader.readuntil(b"\nOK\n"))
+                receipts.record(await reader.readuntil(b"\nOK\n"))
 
     return listen
 
 
-def phone(page: str) -> Listener:
-    """Return a phone on the stream of events."""
-    place = urlsplit(page)
+def event_client(page: str) -> Listener:
+    """Return a phone that reads the event stream."""
+    url = urlsplit(page)
 
-    async def listen(heard: Heard, ready: asyncio.Event) -> None:
-        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    async def listen(receipts: VolumeReceipts, ready: asyncio.Event) -> None:
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
         with contextlib.closing(writer):
-            writer.write(f"GET /api/v1/player/events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+            writer.write(f"GET /api/v1/player/events HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode())
             while (line := await reader.readline()) != b"event: state\n":
                 assert line, "the stream ended"
             ready.set()
             while line := await reader.readline():
                 if line.startswith(b"data:"):
-                    heard.tell(line)
+                    receipts.record(line)
 
     return listen
 
 
 @contextlib.asynccontextmanager
-async def listening(many: int, listener: Listener, heard: Heard) -> AsyncIterator[None]:
-    """Have `many` listeners within the block."""
+async def connected_listeners(count: int, listener: Listener, receipts: VolumeReceipts) -> AsyncIterator[None]:
+    """Connect `count` listeners during the block."""
     tasks = []
     try:
-        for _ in range(many):  # one after the other: MPD has five waiting at its door at the most
+        for _ in range(count):  # one after the other: MPD accepts at most five waiting connections
             ready = asyncio.Event()
-            tasks.append(asyncio.create_task(listener(heard, ready)))
-            async with asyncio.timeout(_PATIENCE):
+            tasks.append(asyncio.create_task(listener(receipts, ready)))
+            async with asyncio.timeout(_TIMEOUT):
                 await ready.wait()
         yield
     finally:
@@ -103,105 +104,109 @@ async def listening(many: int, listener: Listener, heard: Heard) -> AsyncIterato
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was found of one kind of listener. Seconds."""
+class Measurement:
+    """The result for one kind of listener. Times are in seconds."""
 
     reached: float
-    took: Sequence[float]
-    memory: float = 0.0  # kilobytes a listener, in the daemon
+    delays: Sequence[float]
+    memory: float = 0.0  # kilobytes per listener, in the daemon
 
-    def cells(self, beside: "Found | None") -> list[str]:
-        """Return the row of a table; `beside` is what it is compared with."""
-        median, late = statistics.median(self.took), sorted(self.took)[int(len(self.took) * 0.99)]
-        times = f"{median / statistics.median(beside.took):.1f}" if beside else "1"
-        memory = f"{self.memory:.0f}" if beside else ""
-        result = [f"{1000 * seconds:.1f}" for seconds in (median, late, max(self.took))]
+    def format_cells(self, baseline: "Measurement | None") -> list[str]:
+        """Return the table row, whose ratio compares it with `baseline`."""
+        median, late = statistics.median(self.delays), sorted(self.delays)[int(len(self.delays) * 0.99)]
+        times = f"{median / statistics.median(baseline.delays):.1f}" if baseline else "1"
+        memory = f"{self.memory:.0f}" if baseline else ""
+        result = [f"{1000 * seconds:.1f}" for seconds in (median, late, max(self.delays))]
         return [f"{self.reached:.1%}", *result, times, memory]
 
 
-Turn = Callable[[int], Awaitable[None]]
+SetVolume = Callable[[int], Awaitable[None]]
 """Sets the volume of MPD."""
 
 
 @contextlib.asynccontextmanager
-async def hand(port: int) -> AsyncIterator[Turn]:
-    """Give one who sets the volume over a connection that he has already."""
+async def open_connection(port: int) -> AsyncIterator[SetVolume]:
+    """Yield a function that sets the volume over one open connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await reader.readline()
 
-    async def turn(volume: int) -> None:
+    async def set_volume(volume: int) -> None:
         writer.write(f"setvol {volume}\n".encode())
         await reader.readline()
 
     with contextlib.closing(writer):
-        yield turn
+        yield set_volume
 
 
 @contextlib.asynccontextmanager
-async def mpc(port: int) -> AsyncIterator[Turn]:
-    """Give one who starts mpc for each volume."""
+async def mpc_commands(port: int) -> AsyncIterator[SetVolume]:
+    """Yield a function that starts mpc for each volume."""
 
-    async def turn(volume: int) -> None:
+    async def set_volume(volume: int) -> None:
         process = await asyncio.create_subprocess_exec("mpc", "--quiet", "--port", str(port), "volume", str(volume))
         await process.wait()
 
-    yield turn
+    yield set_volume
 
 
-async def measure(turn: Turn, listener: Listener, many: int, changes: int, pid: int) -> Found:
-    """Return the delay of `changes` in MPD to `many` listeners, and their cost for the process `pid`."""
-    heard, reached, took = Heard(), 0, list[float]()
-    before = resident(pid)
-    async with listening(many, listener, heard):
+async def measure(set_volume: SetVolume, listener: Listener, count: int, changes: int, pid: int) -> Measurement:
+    """Measure the delay of `changes` in MPD to `count` listeners, and their memory in the process `pid`."""
+    receipts, reached, delays = VolumeReceipts(), 0, list[float]()
+    before = resident_memory(pid)
+    async with connected_listeners(count, listener, receipts):
         for number in range(changes):
-            await asyncio.sleep(_SETTLE)
-            heard.wanted, heard.took, heard.left = 10 + number % 80, [], many
-            heard.all_in.clear()
-            heard.begun = time.monotonic()
-            await turn(heard.wanted)
+            await asyncio.sleep(_CHANGE_INTERVAL)
+            receipts.volume, receipts.delays, receipts.remaining = 10 + number % 80, [], count
+            receipts.complete.clear()
+            receipts.start_time = time.monotonic()
+            await set_volume(receipts.volume)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(heard.all_in.wait(), _PATIENCE)
-            reached += len(heard.took)
-            took += heard.took
-        memory = (resident(pid) - before) / many
-    return Found(reached / (many * changes), took, memory)
+                await asyncio.wait_for(receipts.complete.wait(), _TIMEOUT)
+            reached += len(receipts.delays)
+            delays += receipts.delays
+        memory = (resident_memory(pid) - before) / count
+    return Measurement(reached / (count * changes), delays, memory)
 
 
-def resident(pid: int) -> int:
-    """Return how many kilobytes of memory the process `pid` has."""
+def resident_memory(pid: int) -> int:
+    """Return the resident memory of the process `pid` in kilobytes."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
 @contextlib.contextmanager
-def running(many: int) -> Iterator[tuple[MpdServer, Up]]:
-    """Give an MPD to which `many` can connect, and a daemon that plays with it."""
+def running_daemon(count: int) -> Iterator[tuple[MpdServer, Up]]:
+    """Run an MPD that accepts `count` clients, and a daemon that uses it."""
     with tempfile.TemporaryDirectory() as folder:
         installation = Installation(Path(folder))
-        with running_mpd(installation.folder / "mpd", more=f'max_connections "{2 * many + 50}"') as server:
+        with running_mpd(installation.folder / "mpd", more=f'max_connections "{2 * count + 50}"') as server:
             installation.write("", f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
             with up(installation) as daemon:
                 yield server, daemon
 
 
-async def compare(server: MpdServer, daemon: Up, many: int, changes: int) -> dict[str, tuple[Found, Found | None]]:
-    """Return what was found of each kind of listener, and beside which other one to look at it."""
+async def compare(
+    server: MpdServer, daemon: Up, count: int, changes: int
+) -> dict[str, tuple[Measurement, Measurement | None]]:
+    """Measure each kind of listener. Return its result and the baseline to compare it with."""
     pid, page = daemon.process.pid, daemon.page
-    async with hand(server.port) as turn:
-        await measure(turn, phone(page), 1, 3, pid)  # what is loaded once is no phone's
-        plain = await measure(turn, bare(server.port), many, changes, pid)
-        phones = await measure(turn, phone(page), many, changes, pid)
-        with phones_away.deaf(page, many // 10):
-            beside_deaf = await measure(turn, phone(page), many, changes, pid)
-    async with mpc(server.port) as turn:
-        alone = await measure(turn, bare(server.port), 1, 4 * changes, pid)
-        one = await measure(turn, phone(page), 1, 4 * changes, pid)
+    async with open_connection(server.port) as set_volume:
+        await measure(
+            set_volume, event_client(page), 1, 3, pid
+        )  # warm up: code that is loaded once should not count for a phone
+        mpd_clients = await measure(set_volume, mpd_client(server.port), count, changes, pid)
+        phones = await measure(set_volume, event_client(page), count, changes, pid)
+        with phones_away.stalled_clients(page, count // 10):
+            with_stalled = await measure(set_volume, event_client(page), count, changes, pid)
+    async with mpc_commands(server.port) as set_volume:
+        single_client = await measure(set_volume, mpd_client(server.port), 1, 4 * changes, pid)
+        single_phone = await measure(set_volume, event_client(page), 1, 4 * changes, pid)
     return {
-        f"{many} of MPD's own `idle` and `status`": (plain, None),
-        f"{many} phones on the stream of events": (phones, plain),
-        f"the same, {many // 10} more that read nothing": (beside_deaf, plain),
-        f"one `idle` and `status`, {4 * changes} times mpc": (alone, None),
-        f"one phone, {4 * changes} times mpc": (one, alone),
+        f"{count} of MPD's own `idle` and `status`": (mpd_clients, None),
+        f"{count} phones on the stream of events": (phones, mpd_clients),
+        f"the same, {count // 10} more that read nothing": (with_stalled, mpd_clients),
+        f"one `idle` and `status`, {4 * changes} times mpc": (single_client, None),
+        f"one phone, {4 * changes} times mpc": (single_phone, single_client),
     }
 
 
@@ -211,15 +216,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--phones", type=int, default=100)
     parser.add_argument("--changes", type=int, default=50)
     options = parser.parse_args(argv)
-    with running(options.phones) as (server, daemon):
+    with running_daemon(options.phones) as (server, daemon):
         result = asyncio.run(compare(server, daemon, options.phones, options.changes))
-        back = asyncio.run(phones_away.cut(server, daemon.page, options.phones, options.changes))
+        reconnection = asyncio.run(
+            phones_away.measure_reconnection(server, daemon.page, options.phones, options.changes)
+        )
     print("| a volume is set | reached | median ms | 99 % ms | worst ms | times | KB each |")
     print("| --- |" + " --: |" * 6)
-    for name, (each, beside) in result.items():
-        print(f"| {name} | {' | '.join(each.cells(beside))} |")
+    for name, (each, baseline) in result.items():
+        print(f"| {name} | {' | '.join(each.format_cells(baseline))} |")
     print(f"\n| {options.phones} phones cut off for {options.changes} changes | |\n| --- | --: |")
-    for name, value in back.items():
+    for name, value in reconnection.items():
         print(f"| {name} | {value} |")
 
 

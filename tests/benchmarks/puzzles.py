@@ -1,7 +1,7 @@
 """Benchmark of the puzzles against the original methods and the best peers: `python -m tests.benchmarks.puzzles`.
 
-Each file _puzzle_<name>.py here has `rows()`, which yields (what, ours, peer, ratio), both measured in the same run.
-`--only NAME` takes one of them. With PI_APPLIANCE_PLAIN=1 the kernels run as plain Python.
+Each file _puzzle_<name>.py here has `rows()`, which yields (measure, ours, peer, ratio), both measured in the same run.
+`--only NAME` runs one of them. With PI_APPLIANCE_PLAIN=1 the kernels run as plain Python.
 """
 
 import argparse
@@ -33,8 +33,8 @@ def benchmarks() -> Mapping[str, Rows]:
 
 def conditions(states: Mapping[str, str], processor: str) -> str:
     """Describe the machine and its load."""
-    ways = Counter(states.values())
-    kernels = ", ".join(f"{number} {way}" for way, number in ways.items()) or "none"
+    counts = Counter(states.values())
+    kernels = ", ".join(f"{number} {state}" for state, number in counts.items()) or "none"
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{processor}, {local.available_cores()} cores · {python} · kernels: {kernels} · load before: {load}"
@@ -47,9 +47,9 @@ def processor() -> str:
             text = Path(path).read_text("utf-8", "replace")
         except OSError:
             continue
-        named = [line.partition(":")[2].strip() for line in text.splitlines() if name and line.startswith(name)]
-        if named or not name:
-            return (named[0] if named else text).strip("\0 \n")
+        names = [line.partition(":")[2].strip() for line in text.splitlines() if name and line.startswith(name)]
+        if names or not name:
+            return (names[0] if names else text).strip("\0 \n")
     return platform.machine()
 
 

@@ -1,6 +1,6 @@
 """Long searches by one worker and by two: `python -m tests.benchmarks.scaling`.
 
-`--size 0.1` takes a tenth of the work, `--only NAME` one kind of it. Each time is that of new workers.
+`--size 0.1` does a tenth of the work, `--only NAME` one kind of it. Each measurement starts new workers.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pi_appliance.puzzles.runtime import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from tests.puzzles.sudoku.grids import HARDEST, permute_grid
 
-HEADS = ("work", "by", "1 worker, s", "2 workers, s", "ratio")
+HEADERS = ("work", "by", "1 worker, s", "2 workers, s", "ratio")
 Search = Callable[[SearchRuntime], object]
 Work = Callable[[float], Search]  # makes the search of a size, with its input
 
@@ -82,23 +82,23 @@ def dask(workers: int, folder: Path) -> Iterator[SearchRuntime]:
         Client(cluster) as client,
         open_runtime(folder, cores=1, executor=client.get_executor()) as runtime,
     ):
-        client.run(import_module, __spec__.name)  # the workers of a cluster have done so long ago
+        client.run(import_module, __spec__.name)  # in a real cluster the workers have imported it before
         yield runtime
 
 
-WAYS = {"processes": processes, "Dask": dask}
+EXECUTORS = {"processes": processes, "Dask": dask}
 
 
-def measure(work: Work, way: str, workers: int, folder: Path, size: float) -> float:
-    """Return the seconds of `work`, for cubes after a small piece of it, which builds and sends the tables."""
+def measure(work: Work, executor: str, workers: int, folder: Path, size: float) -> float:
+    """Return the seconds of `work`. For cubes a small part of it runs before, which builds and sends the tables."""
     search = work(size)
-    with WAYS[way](workers, folder) as runtime:
+    with EXECUTORS[executor](workers, folder) as runtime:
         if work is not build_book:  # its workers would know the positions
             work(size / 100)(runtime)
-        began = time.perf_counter()
+        start = time.perf_counter()
         search(runtime)
         runtime.cache.remove(book.CACHE_NAME)
-        return time.perf_counter() - began
+        return time.perf_counter() - start
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -106,14 +106,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="How long searches scale from one worker to two.")
     parser.add_argument("--size", type=float, default=1.0, help="the part of the work")
     parser.add_argument("--only", metavar="NAME", choices=WORK, help="one kind of work")
-    parser.add_argument("--by", choices=WAYS, help="one kind of workers")
-    given = parser.parse_args(argv)
-    print(f"| {' | '.join(HEADS)} |\n|---|---|{'--:|' * (len(HEADS) - 2)}")
+    parser.add_argument("--by", choices=EXECUTORS, help="one kind of workers")
+    options = parser.parse_args(argv)
+    print(f"| {' | '.join(HEADERS)} |\n|---|---|{'--:|' * (len(HEADERS) - 2)}")
     with TemporaryDirectory() as folder:
-        for name in [given.only] if given.only else WORK:
-            for way in [given.by] if given.by else WAYS:
-                one, two = (measure(WORK[name], way, workers, Path(folder), given.size) for workers in (1, 2))
-                print(f"| {name} | {way} | {one:.1f} | {two:.1f} | {one / two:.2f} |", flush=True)
+        for name in [options.only] if options.only else WORK:
+            for executor in [options.by] if options.by else EXECUTORS:
+                one, two = (measure(WORK[name], executor, workers, Path(folder), options.size) for workers in (1, 2))
+                print(f"| {name} | {executor} | {one:.1f} | {two:.1f} | {one / two:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
