@@ -60,7 +60,7 @@ def test_every_command_in_the_docs_exists():
 
 
 def test_every_command_is_documented_and_its_help_lists_exit_statuses():
-    output = "\n".join(page.read_text("utf-8") for page in PAGES)
+    output = "\n".join(page.read_text("utf-8") for page in PAGES if page.name != "CONTRIBUTING.md")
     undocumented, without_status = [], []
     for words, command in ALL.items():
         if not isinstance(command, click.Group):

@@ -345,8 +345,10 @@ def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> Non
     lacks: dict[Capability, list[Callable[[Player], Awaitable[Any]]]] = {
         Capability.SINGLE: [lambda player: player.set_modes(single=Mode.ON)],
         Capability.CONSUME: [lambda player: player.set_modes(consume=Mode.ON)],
-        Capability.CROSSFADE: [lambda player: player.change_setting(SETTINGS["crossfade"], 3)],
-        Capability.REPLAY_GAIN: [lambda player: player.change_setting(SETTINGS["replay-gain"], "album")],
+        **{
+            Capability(name): [lambda player, setting=setting: player.change_setting(setting, setting.example)]
+            for name, setting in SETTINGS.items()
+        },
         Capability.OUTPUTS: [lambda player: player.list_outputs(), lambda player: player.set_output(0, True)],
         Capability.NEXT: [lambda player: player.add_source(Uri(uri=ONE), QueuePosition.NEXT)],
         Capability.MOVE: [lambda player: player.move_track(1, 2)],
