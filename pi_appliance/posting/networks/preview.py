@@ -4,14 +4,13 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Post, PostLimits, SentPost
+from pi_appliance.posting.model import FreePosts, Post, PostLimits, SentPost
 
 NAME = "posts.txt"
 
@@ -39,12 +38,10 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewLimits:
+class PreviewLimits(FreePosts):
     """Limits of the preview: it counts as X does, and costs nothing."""
 
     max_length: int
-    lookup_price: Decimal = Decimal(0)
-    monthly_cap: Decimal | None = None
     plays_animations: bool = True
 
     def text_length(self, text: str) -> int:
@@ -55,10 +52,6 @@ class PreviewLimits:
         """Return why `post` does not fit, or an empty string."""
         weight = self.text_length(post.text)
         return "" if weight <= self.max_length else f"{weight} of {self.max_length}"
-
-    def post_price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
-        """Return 0."""
-        return Decimal(0)
 
 
 class Preview:
