@@ -1,37 +1,17 @@
-// The form of a job: shows the schedule in words and its next times while one types.
+// The page of a job: loaded again when a run of it begins or ends, or its pause or its failure changes.
 
-import { fetchPart } from "./api.js";
+import { confirmForms, sendBusyForms } from "./api.js";
 import { followState } from "./events.js";
+import { cardVersion } from "./jobs.js";
 
-const DELAY = 250; // milliseconds without a key
-const form = document.getElementById("job");
-const NAMES = ["repeat", "times", "days", "count", "unit", "day", "time", "cron", "one_in", "chance", "time-zone"];
-let waiting = 0;
-
-followState();
-form.addEventListener("input", ({ target }) => {
-  if (!NAMES.includes(target.name)) return;
-  if (target.name === "times") addBlankTime();
-  clearTimeout(waiting);
-  waiting = setTimeout(show, DELAY);
-});
-const save = document.querySelector("button[form=job]");
-form.addEventListener("submit", () => save.setAttribute("disabled", ""));
-addEventListener("pageshow", () => save.removeAttribute("disabled"));
-
-function addBlankTime() {
-  const inputs = [...form.querySelectorAll("[name=times]")];
-  const last = inputs.at(-1);
-  if (!last.value) return;
-  const blank = last.cloneNode();
-  blank.value = "";
-  blank.removeAttribute("value");
-  last.after(blank);
-}
-
-async function show() {
-  const fields = [...new FormData(form)].filter(([name]) => NAMES.includes(name));
-  const query = new URLSearchParams([...fields, ["job", form.dataset.job]]).toString();
-  const part = await fetchPart(`/parts/schedule?${query}`);
-  if (part !== null) document.getElementById("when").innerHTML = part;
+const watched = document.querySelector("[data-watch]");
+confirmForms();
+sendBusyForms();
+if (watched) {
+  followState(({ jobs }) => {
+    const job = jobs.find((each) => each.job === watched.dataset.watch);
+    if (!job) return;
+    const isTyping = document.querySelector("details[open] form :focus") !== null;
+    if (cardVersion(job) !== watched.dataset.version && !isTyping) location.reload();
+  }, "none", [watched.dataset.watch]);
 }
