@@ -100,7 +100,7 @@ cp "$site/pi_appliance/units/${power_rule##*/}" "$site/pi_appliance/units/${netw
     "$root/usr/share/polkit-1/rules.d"
 mkdir "$lib/deploy"
 cp "$clone/deploy/lib.sh" "$clone/deploy/places.sh" "$clone/deploy/steps.sh" "$lib/deploy"
-ln -s "${site#"$lib/"}/pi_appliance/starter" "$lib/config" # for the steps of the installation
+ln -s "${site#"$lib/"}/pi_appliance/starter_config" "$lib/config" # for the steps of the installation
 
 # Documentation, as Debian wants it.
 stamp=$(stat -c %Y "$clone/pi_appliance/__init__.py")

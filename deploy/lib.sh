@@ -114,7 +114,7 @@ copy_sources() {
     (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$1")
     # Kernels that this clone has compiled are reused. Their names contain a hash of the source.
     (cd "$clone" && find pi_appliance/puzzles -name '*.so' -exec cp --parents -t "$1" {} +)
-    ln -s ../config "$1/pi_appliance/starter"
+    ln -s ../config "$1/pi_appliance/starter_config"
     ln -s ../systemd "$1/pi_appliance/units"
 }
 

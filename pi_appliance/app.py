@@ -33,7 +33,7 @@ from pi_appliance.errors import (
     UnknownName,
     suggest,
 )
-from pi_appliance.home_pages import HomePages, StateFeed, frame_values, state_operation
+from pi_appliance.home_pages import HomePages, frame_values
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.pages_form import JobFormPages
 from pi_appliance.maintenance.pages import BackupPages, SystemPages
@@ -48,6 +48,7 @@ from pi_appliance.posting.pages import PostPages
 from pi_appliance.puzzles.pages import PuzzlePages
 from pi_appliance.settings.pages import SettingsPages
 from pi_appliance.setup_pages import SetupPages
+from pi_appliance.state_feed import StateFeed, state_operation
 from pi_appliance.system import clock, network
 from pi_appliance.triggers.webhooks import Webhooks
 from pi_appliance.web import openapi, server

@@ -141,7 +141,7 @@ def init(folder: Path) -> None:
       0  the files are there
       1  a file existed already; nothing was written
     """
-    starter = resources.files("pi_appliance.starter")
+    starter = resources.files("pi_appliance.starter_config")
     names = sorted(_list_files(starter))
     existing = [name for name in names if (folder / name).exists()]
     if existing:

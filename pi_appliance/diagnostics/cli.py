@@ -8,20 +8,20 @@ from pathlib import Path
 import click
 
 from pi_appliance.cli.client import json_option, optional_config_option, visible
-from pi_appliance.diagnostics import job_checks, machine_checks
+from pi_appliance.diagnostics import appliance_checks, machine_checks
 from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Status, run_checks
 from pi_appliance.diagnostics.support_bundle import write_bundle
 from pi_appliance.errors import ConfigNotFound
 from pi_appliance.operations import to_json
 
 CHECKS: tuple[tuple[str, Check], ...] = (
-    ("configuration", job_checks.check_configuration),
-    ("secrets", job_checks.check_secrets),
-    ("networks", job_checks.check_networks),
+    ("configuration", appliance_checks.check_configuration),
+    ("secrets", appliance_checks.check_secrets),
+    ("networks", appliance_checks.check_networks),
     ("clock", machine_checks.check_clock),
     ("time zone", machine_checks.check_time_zone),
-    ("cron", job_checks.check_cron),
-    ("crontab", job_checks.check_crontab),
+    ("cron", appliance_checks.check_cron),
+    ("crontab", appliance_checks.check_crontab),
     ("daemon", machine_checks.check_daemon),
     ("unit", machine_checks.check_units),
     ("failed units", machine_checks.check_failed_units),
@@ -32,12 +32,12 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("card", machine_checks.check_sd_card),
     ("temperature", machine_checks.check_temperature),
     ("power", machine_checks.check_power),
-    ("sound card", job_checks.check_sound_card),
-    ("player", job_checks.check_player),
-    ("triggers", job_checks.check_triggers),
-    ("jobs", job_checks.check_jobs),
-    ("posts", job_checks.check_posts),
-    ("puzzles", job_checks.check_kernels),
+    ("sound card", appliance_checks.check_sound_card),
+    ("player", appliance_checks.check_player),
+    ("triggers", appliance_checks.check_triggers),
+    ("jobs", appliance_checks.check_jobs),
+    ("posts", appliance_checks.check_posts),
+    ("puzzles", appliance_checks.check_kernels),
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from pi_appliance.config import units
-from pi_appliance.diagnostics import job_checks, machine_checks
+from pi_appliance.diagnostics import appliance_checks, machine_checks
 from pi_appliance.diagnostics.context import Check, CheckResult, DiagnosticContext, Skip, ok, run_checks, warn
 from pi_appliance.system import machine, network
 
@@ -120,7 +120,7 @@ FACTS: Sequence[tuple[str, Check]] = (
     ("load", check_load),
     ("network", check_addresses),
     ("uptime", check_uptime),
-    ("puzzles", job_checks.check_kernels),
+    ("puzzles", appliance_checks.check_kernels),
     ("versions", check_versions),
 )
 

@@ -15,7 +15,7 @@ from pi_appliance.jobs import reports, run_options, runner, serializers, text
 from pi_appliance.jobs.serializers import JobJson, PauseJson, SlotJson, SlotStatusJson
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.scheduling import crontab, explanation, slot_ledger, slot_plan
+from pi_appliance.scheduling import crontab, explanation, missed_slots, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.scheduling.slot_ledger import SlotStatus
@@ -384,7 +384,7 @@ def _predict_result(slot: Slot, pauses: Mapping[str, Pause], no_entry: Sequence[
     if slot.used:
         return "was used already"
     if slot.skipped:
-        return slot_plan.SKIPPED_BY_USER
+        return missed_slots.SKIPPED_BY_USER
     if not slot.selected:
         return "skipped by chance"
     return "not started: cron has no entry for it" if slot.job in no_entry else "runs"

@@ -1,10 +1,11 @@
 """Handler of `jobs simulate`: the slots of any period with their results. Nothing is run."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from heapq import merge
+from itertools import islice, takewhile
 from typing import Annotated, TypedDict
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -12,7 +13,8 @@ from pi_appliance.config.options import Config, Job
 from pi_appliance.errors import InvalidOption, UnknownName, suggest
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
-from pi_appliance.scheduling import explanation, slot_ledger, slot_plan, slot_times
+from pi_appliance.scheduling import explanation, missed_slots, slot_ledger, slot_times
+from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.scheduling.schedule import AtBoot
 from pi_appliance.scheduling.slot_times import OffsetSpan
@@ -20,6 +22,7 @@ from pi_appliance.storage.model import RunJson, iso_time, run_fields
 
 _FORMATS = ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
 _YEARS = range(1970, 9000)
+_TICK = timedelta(microseconds=1)
 _MAX_COUNTED = 10_000  # slots counted beyond the limit: counting a year of seconds would take minutes
 
 
@@ -53,6 +56,22 @@ class _LocalTime:
         if self.is_day:
             return (self.local + timedelta(days=1)).replace(tzinfo=zone).astimezone(UTC)
         return self.local.replace(tzinfo=zone, fold=1).astimezone(UTC) + timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _SimulatedSlot:
+    """A slot at `at` in UTC, whether the chance selects it, and when it would start."""
+
+    job: str
+    at: datetime
+    zone: ZoneInfo
+    selected: bool
+    starts_at: datetime
+
+    @property
+    def key(self) -> str:
+        """The key of the slot in the database."""
+        return slot_times.format_slot(self.at)
 
 
 class SimulatedSlotJson(TypedDict):
@@ -110,12 +129,12 @@ async def simulate_slots(services: Services, values: Values) -> SimulationJson:
     runs = {name: slot_ledger.load_run_index(appliance, name, *keys) for name in {slot.job for slot in slots}}
     skipped = {name: appliance.store.requests.skipped_slot(name) for name in runs}
 
-    def convert(slot: slot_plan.SimulatedSlot) -> SimulatedSlotJson:
+    def convert(slot: _SimulatedSlot) -> SimulatedSlotJson:
         run = runs[slot.job].find(slot.key)
         if run:
             result = "used"
         elif skipped[slot.job] == slot.key:
-            result = slot_plan.SKIPPED_BY_USER
+            result = missed_slots.SKIPPED_BY_USER
         elif not slot.selected:
             result = "skipped by chance"
         else:
@@ -142,10 +161,10 @@ async def simulate_slots(services: Services, values: Values) -> SimulationJson:
 
 def _simulate(
     config: Config, jobs: Sequence[Job], period: tuple[datetime, datetime], limit: int, secret: bytes
-) -> tuple[list[slot_plan.SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
+) -> tuple[list[_SimulatedSlot], int, list[tuple[OffsetSpan, ZoneInfo]]]:
     """Return at most `limit` slots, how many more there are, and the clock changes meanwhile."""
     start, end = period
-    coming = slot_plan.simulate_slots(config, jobs, start, end, secret=secret)
+    coming = _simulate_jobs(config, jobs, start, end, secret=secret)
     slots = list(islice(coming, limit))
     omitted = sum(1 for _ in islice(coming, _MAX_COUNTED))
     zones = {config.zone_of(job).key: config.zone_of(job) for job in jobs if job.schedule}
@@ -155,6 +174,23 @@ def _simulate(
         omitted,
         [(change, zone) for zone in zones.values() for change in slot_times.clock_changes(zone, start, last)],
     )
+
+
+def _simulate_jobs(
+    config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
+) -> Iterator[_SimulatedSlot]:
+    """Yield the slots of `jobs` from `first` to before `end`, in order."""
+    each = (_simulate_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
+    return merge(*each, key=lambda slot: slot.at)
+
+
+def _simulate_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[_SimulatedSlot]:
+    assert job.schedule is not None
+    for at in takewhile(lambda slot: slot < end, slot_times.fire_times(job.schedule, first - _TICK, zone)):
+        due = slot_times.format_slot(at)
+        selected = is_selected(job.chance, secret=secret, job=job.name, due=due)
+        delay = job.jitter * uniform_for_slot(secret, job.name, due) if job.jitter else timedelta(0)
+        yield _SimulatedSlot(job.name, at, zone, selected, at + delay)
 
 
 def _parse_zone(name: str | None) -> ZoneInfo | None:

@@ -32,8 +32,8 @@ from pi_appliance.scheduling.concurrency import (
     is_limited,
     stop_active_runs,
 )
+from pi_appliance.scheduling.missed_slots import SKIPPED_BY_USER
 from pi_appliance.scheduling.slot_ledger import account_for_cron
-from pi_appliance.scheduling.slot_plan import SKIPPED_BY_USER
 from pi_appliance.storage import daily_backups
 from pi_appliance.storage.history import UNKNOWN_RUN
 from pi_appliance.storage.model import EVENTS, PREEMPT, RESUME, SCHEDULED, Outcome, Run, Trigger

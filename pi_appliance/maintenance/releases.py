@@ -1,25 +1,20 @@
-"""Releases: the list of available ones, their archives, and the installed ones.
+"""The list of available releases, and the installed ones.
 
 Root runs this module (ADR 107), also to return to the previous release. It imports no module of the
-configuration: a return must be possible even if the configuration cannot be read. The list has the
-form of `GET /repos/OWNER/NAME/releases` of GitHub.
+configuration: a return must be possible even if the configuration cannot be read.
 
 The list has the form of `GET /repos/OWNER/NAME/releases` of GitHub.
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import re
-import shutil
 import sys
-import tarfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,14 +22,9 @@ from pi_appliance.errors import Refused
 from pi_appliance.system import files, http
 
 _MAX_LIST = 5_000_000  # bytes
-_MAX_ARCHIVE = 60_000_000
-_MAX_UNPACKED = 300_000_000
-_MAX_FILES = 20_000
-_LIST_SECONDS, _ARCHIVE_SECONDS = 20.0, 900.0
-_CHUNK = 1 << 16
+LIST_TIMEOUT = 20.0  # seconds
 _PACKAGE = Path("/usr/lib/pi-appliance")  # of deploy/deb.sh
 _VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3})")
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +80,8 @@ def _require_secure(address: str) -> None:
         raise Refused(f"{address!r} is not an address that begins with https://")
 
 
-def _fetch(address: str, *, max_bytes: int, seconds: float) -> http.HttpResponse:
+def fetch(address: str, *, max_bytes: int, seconds: float) -> http.HttpResponse:
+    """Read `address`, which is checked before each redirect. Raises Refused or Unavailable."""
     return http.fetch(
         address, read_body=lambda _: True, max_bytes=max_bytes, seconds=seconds, check_address=_require_secure
     )
@@ -104,7 +95,7 @@ def find_newer(address: str, installed: str) -> list[Release]:
 def fetch_releases(address: str) -> list[Release]:
     """Return the releases at `address`, the newest first, without drafts and previews."""
     try:
-        items = json.loads(_fetch(address, max_bytes=_MAX_LIST, seconds=_LIST_SECONDS).body)
+        items = json.loads(fetch(address, max_bytes=_MAX_LIST, seconds=LIST_TIMEOUT).body)
     except ValueError:
         items = None
     if not isinstance(items, list):
@@ -131,90 +122,6 @@ def _parse_release(item: dict[str, Any]) -> Release | None:
     )
     # A new release has no files for a moment, so it cannot be installed yet.
     return release if release.archive and (release.digest or release.digest_address) else None
-
-
-def download(release: Release, path: Path) -> None:
-    """Write the archive of `release` to `path`.
-
-    Raises:
-        Refused: It has no SHA-256, or another one.
-        Unavailable: It was not reached, or the card is full.
-    """
-    digest = release.digest
-    if not digest and release.digest_address:
-        digest = _fetch(release.digest_address, max_bytes=1000, seconds=_LIST_SECONDS).text.split(maxsplit=1)[0]
-    if not _HASH.fullmatch(digest):
-        raise Refused(f"the archive of {release.version} has no SHA-256")
-    body = _fetch(release.archive, max_bytes=_MAX_ARCHIVE, seconds=_ARCHIVE_SECONDS).body
-    if hashlib.sha256(body).hexdigest() != digest:
-        raise Refused(f"the archive of {release.version} is damaged: its SHA-256 is not {digest}; try again")
-    try:
-        path.write_bytes(body)
-    except OSError as error:
-        raise files.write_error(path, error) from None
-
-
-def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack `archive` into the new `folder`, and return the folder of the release in it.
-
-    Only files and folders below `folder` are written. Symbolic links are left out: nothing is
-    written through them, and install.sh makes those of a release.
-
-    Raises:
-        Refused: It is not the archive of a release, or is damaged.
-        Unavailable: The card is full.
-    """
-    size = 0
-    try:
-        with tarfile.open(archive, "r:gz") as members:
-            for count, member in enumerate(members):
-                size += member.size
-                path = PurePosixPath(member.name)
-                if (
-                    path.is_absolute()
-                    or ".." in path.parts
-                    or not (member.isfile() or member.isdir() or member.issym())
-                ):
-                    raise Refused(f"{archive.name} is not a release: {member.name!r} is not a file below its folder")
-                if size > _MAX_UNPACKED or count > _MAX_FILES:
-                    raise Refused(f"{archive.name} is not a release: it is too large")
-                _write_member(members, member, folder / path)
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise Refused(f"{archive.name} is damaged or not a .tar.gz: {error}") from None
-    except OSError as error:
-        if type(error).__name__ == "BadGzipFile" or error.errno is None:
-            raise Refused(f"{archive.name} is damaged or not a .tar.gz: {error}") from None
-        raise files.write_error(folder, error) from None
-    scripts = list(folder.glob("*/deploy/install.sh"))
-    if len(scripts) != 1:
-        raise Refused(f"{archive.name} is not a release: it has no deploy/install.sh")
-    return scripts[0].parents[1]
-
-
-def _write_member(members: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    if member.issym():
-        return
-    if member.isdir():
-        path.mkdir(parents=True, exist_ok=True)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    source = members.extractfile(member)
-    assert source is not None  # it is a regular file, which always has content
-    with path.open("xb") as target:
-        shutil.copyfileobj(source, target, _CHUNK)
-    path.chmod(0o755 if member.mode & 0o100 else 0o644)
-
-
-def version_of(sources: Path) -> str:
-    """Return the version of the unpacked release `sources`."""
-    try:
-        text = (sources / "pi_appliance/__init__.py").read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        text = ""
-    found = re.search(r'^__version__ = "(.*)"$', text, re.MULTILINE)
-    if found is None:
-        raise Refused("this is not a release: its version is missing")
-    return found[1]
 
 
 def how_to_update(prefix: Path) -> str:

@@ -20,8 +20,8 @@ from typing import Self
 import click
 
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.maintenance import releases
-from pi_appliance.maintenance.releases import Installation, Release, version_key
+from pi_appliance.maintenance import release_archive
+from pi_appliance.maintenance.releases import Installation, Release, find_newer, read_address, version_key
 from pi_appliance.system import files
 
 _UNIT = "pi-appliance.service"
@@ -200,13 +200,13 @@ class _Progress:
 
 
 def _find_newer(machine: _Machine, installed: str) -> list[Release]:
-    address = releases.read_address(machine.address_file)
+    address = read_address(machine.address_file)
     if not address:
         raise Refused(
             f"updates are off: {machine.address_file} names no list of releases; write address=https://… there, "
             "or update from a file: sudo pi-appliance update FILE.tar.gz"
         )
-    return releases.find_newer(address, installed)
+    return find_newer(address, installed)
 
 
 def _describe(installed: str, newer: list[Release]) -> str:
@@ -232,9 +232,9 @@ def _install_newer(
         archive, expected = folder / "release.tar.gz", newer[0].version
         progress.name(expected)
         progress.step(f"downloading {expected}")
-        releases.download(newer[0], archive)
-    sources = releases.unpack(archive, folder / "sources")
-    version = releases.version_of(sources)
+        release_archive.download(newer[0], archive)
+    sources = release_archive.unpack(archive, folder / "sources")
+    version = release_archive.version_of(sources)
     if expected and version != expected:
         raise Refused(f"the archive of {expected} has version {version}; nothing was changed")
     if version_key(version) < version_key(installed):

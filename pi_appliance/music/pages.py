@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.music import sound_cards
-from pi_appliance.music.alarms.service import ANNOUNCE, jobs_with_action
+from pi_appliance.music.alarms.alarm_control import ANNOUNCE, jobs_with_action
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.model import (
     Capability,

@@ -27,7 +27,7 @@ from pi_appliance.posting.tweet_job import (
 from pi_appliance.scheduling import slot_times
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.chance import uniform_for_label
-from pi_appliance.scheduling.slot_plan import SKIPPED_BY_USER
+from pi_appliance.scheduling.missed_slots import SKIPPED_BY_USER
 from pi_appliance.system.machine import Sensors
 
 _MONTH = timedelta(days=365) / 12

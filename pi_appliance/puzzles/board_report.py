@@ -7,7 +7,8 @@ from itertools import islice
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode, pluralize
-from pi_appliance.puzzles.rendering import (
+from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles.text_format import (
     BOARD_HEADER,
     SOLUTION_END,
     SOLUTION_START,
@@ -18,7 +19,6 @@ from pi_appliance.puzzles.rendering import (
     render_rows,
     render_table,
 )
-from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 
 JSON_FILE = "result.json"
 DEFAULT_MAX_SOLUTIONS = 10_000  # solutions listed; the longest ones take some 20 MB

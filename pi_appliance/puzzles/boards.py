@@ -10,7 +10,7 @@ from pi_appliance import plugins
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import ConfigError, UnknownName
 from pi_appliance.puzzles import Puzzle
-from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START, parse_error
+from pi_appliance.puzzles.text_format import BOARD_HEADER, SOLUTION_END, SOLUTION_START, parse_error
 from pi_appliance.system.files import display_path
 
 _MAX_NAME_LENGTH = 24  # characters; a longer word is a drawing

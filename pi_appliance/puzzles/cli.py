@@ -13,7 +13,7 @@ import click
 from pi_appliance import plugins
 from pi_appliance.cli.client import Number, ProgressLine, json_option
 from pi_appliance.errors import InvalidOption, Refused
-from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, rendering
+from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, text_format
 from pi_appliance.puzzles.board_report import DEFAULT_MAX_SOLUTIONS, BoardReport, answer_to_json, render_precomputed
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.cli_options import (
@@ -233,7 +233,7 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
         generated = generate_board(seed, model, runtime)
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
     facts = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
-    click.echo(rendering.render_rows(facts | rendering.format_details(generated.details)), err=True, nl=False)
+    click.echo(text_format.render_rows(facts | text_format.format_details(generated.details)), err=True, nl=False)
 
 
 @command.command("precompute", short_help="Build the tables that make a puzzle fast.")

@@ -16,7 +16,7 @@ import click
 from pi_appliance.cli.client import Command, Number, ProgressLine, optional_config_option
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, Unavailable
-from pi_appliance.puzzles import Puzzle, boards, rendering
+from pi_appliance.puzzles import Puzzle, boards, text_format
 from pi_appliance.puzzles.board_report import BoardReport, format_partial_result
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.dry_run import Task, plan_tasks
@@ -234,7 +234,7 @@ def open_search(
             folders |= {"Output": str(output)} if output else {}
             plan = plan_tasks(puzzle, [Task(task.name, task.board, task.mode)], runtime, seconds, folders)
             line.clear()
-            show_result(plan.to_json(), rendering.render_rows(plan.rows()), as_json=as_json)
+            show_result(plan.to_json(), text_format.render_rows(plan.rows()), as_json=as_json)
             click.get_current_context().exit(1 if plan.refused else 0)
         yield runtime, line
 

@@ -37,11 +37,11 @@ from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_
 from pi_appliance.puzzles.daily import daily_to_json
 from pi_appliance.puzzles.dry_run import Plan, Task, plan_tasks
 from pi_appliance.puzzles.picture import animate_result, draw_result
-from pi_appliance.puzzles.rendering import format_details, format_elapsed, render_rows
 from pi_appliance.puzzles.result_page import Page
 from pi_appliance.puzzles.runtime import FileCache, Interrupted, SearchRuntime, local
 from pi_appliance.puzzles.runtime.deadline import Estimate
 from pi_appliance.puzzles.runtime.local import MemoryBudget
+from pi_appliance.puzzles.text_format import format_details, format_elapsed, render_rows
 from pi_appliance.storage.model import Result, read_slot
 
 

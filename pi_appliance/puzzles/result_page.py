@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from pi_appliance.puzzles import Answer, Puzzle, Step, Table, pluralize
 from pi_appliance.puzzles.board_report import BoardReport
-from pi_appliance.puzzles.rendering import format_details, format_elapsed, format_label, format_value
+from pi_appliance.puzzles.text_format import format_details, format_elapsed, format_label, format_value
 
 MAX_STEPS = 200
 _LAST_STEP_FACTOR = 3  # the last step is shown this many times longer

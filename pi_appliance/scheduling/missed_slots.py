@@ -1,21 +1,18 @@
-"""Select the slots of a job that start, wait or are missed, and simulate future slots.
+"""Decide which slots of a job start, wait or are missed.
 
 Slots are examined from the newest back. A slot within the misfire grace is on time. An older one
 within the age of `catch-up` is run late. At most `max-runs` of both are started. The others are
 recorded, one row a reason. For a job that cron starts, `slot_ledger.py` decides.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from heapq import merge
-from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
-from pi_appliance.config.options import Config, Job
+from pi_appliance.config.options import Job
 from pi_appliance.scheduling import slot_times
-from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.schedule import Schedule
 from pi_appliance.storage.model import Outcome
 
@@ -184,36 +181,3 @@ def _nonempty_tallies(*tallies: _Tally) -> Iterator[MissedSlots]:
     for each in tallies:
         if each.first is not None and each.last is not None:
             yield MissedSlots(each.first, each.last, each.count, each.outcome, each.reason)
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedSlot:
-    """A slot at `at` in UTC, whether the chance selects it, and when it would start."""
-
-    job: str
-    at: datetime
-    zone: ZoneInfo
-    selected: bool
-    starts_at: datetime
-
-    @property
-    def key(self) -> str:
-        """The key of the slot in the database."""
-        return slot_times.format_slot(self.at)
-
-
-def simulate_slots(
-    config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
-) -> Iterator[SimulatedSlot]:
-    """Yield the slots of `jobs` from `first` to before `end`, in order."""
-    each = (_simulate_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
-    return merge(*each, key=lambda slot: slot.at)
-
-
-def _simulate_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
-    assert job.schedule is not None
-    for at in takewhile(lambda slot: slot < end, slot_times.fire_times(job.schedule, first - _TICK, zone)):
-        due = slot_times.format_slot(at)
-        selected = is_selected(job.chance, secret=secret, job=job.name, due=due)
-        delay = job.jitter * uniform_for_slot(secret, job.name, due) if job.jitter else timedelta(0)
-        yield SimulatedSlot(job.name, at, zone, selected, at + delay)

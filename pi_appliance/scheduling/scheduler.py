@@ -18,6 +18,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.chance import uniform_for_slot
 from pi_appliance.scheduling.child_runs import ChildRuns
 from pi_appliance.scheduling.concurrency import MAX_QUEUED, OVERLAP_RULES, Places, StartQueue, describe_wait
+from pi_appliance.scheduling.missed_slots import SlotStart
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import (
     NEVER,
@@ -26,7 +27,6 @@ from pi_appliance.scheduling.slot_ledger import (
     find_dependency_start,
     record_expired,
 )
-from pi_appliance.scheduling.slot_plan import SlotStart
 from pi_appliance.storage.history import Pause, slot_key
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock as machine

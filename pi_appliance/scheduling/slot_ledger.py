@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pi_appliance.config import units
 from pi_appliance.config.options import Job, NotifyTargets
 from pi_appliance.errors import UnknownName
-from pi_appliance.scheduling import slot_plan, slot_times
+from pi_appliance.scheduling import missed_slots, slot_times
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.chance import is_selected, uniform_for_slot
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, dump_schedule, load_schedule
@@ -67,7 +67,7 @@ class SlotLedger:
         if cursor is not None:
             cursor.until, cursor.wake = min(cursor.until, slot - _TICK), again
 
-    def take_due_slots(self, job: Job, cursor: CursorState, now: datetime, cause: str) -> list[slot_plan.SlotStart]:
+    def take_due_slots(self, job: Job, cursor: CursorState, now: datetime, cause: str) -> list[missed_slots.SlotStart]:
         """Record unused slots and return the slots to start. They are reserved until `release`.
 
         Raises:
@@ -76,7 +76,7 @@ class SlotLedger:
         assert job.schedule is not None
         zone, secret, store = self.appliance.config.zone_of(job), self.appliance.secret, self.appliance.store
         reserved = self._reserved_slots(job.name)
-        known = slot_plan.SlotHistory(
+        known = missed_slots.SlotHistory(
             used=store.slots.claimed_slots(job.name, cursor.until, now),
             reserved=reserved,
             is_selected=lambda key: is_selected(job.chance, secret=secret, job=job.name, due=key),
@@ -84,7 +84,7 @@ class SlotLedger:
             cause=cause,
             skipped=store.requests.skipped_slot(job.name),
         )
-        plan = slot_plan.plan_slots(job, zone, cursor.until, now, known)
+        plan = missed_slots.plan_slots(job, zone, cursor.until, now, known)
         safe = min([plan.until, *(start.slot - _TICK for start in plan.starts)])
         self._record_missed(job, plan.missed, cursor, now, safe)
         if plan.starts and safe - cursor.saved > _SAVE_INTERVAL:
@@ -107,7 +107,7 @@ class SlotLedger:
         cursor = self.get_cursor(job, now)
         waiting = self._reserved_slots(job.name) - {slot}
         safe = min([cursor.until, *(each - _TICK for each in waiting)])
-        self._record_missed(job, [slot_plan.MissedSlots(slot, slot, 1, outcome, why)], cursor, now, safe)
+        self._record_missed(job, [missed_slots.MissedSlots(slot, slot, 1, outcome, why)], cursor, now, safe)
         self.release(job.name, slot)
 
     def record_pause(self, job: Job, cursor: CursorState, until: datetime, why: str, now: datetime) -> None:
@@ -116,7 +116,7 @@ class SlotLedger:
         span = cursor.until, min(until, now)
         used = self.appliance.store.slots.claimed_slots(job.name, *span)
         zone = self.appliance.config.zone_of(job)
-        missed = slot_plan.missed_slots(job.schedule, zone, span, used, (Outcome.SKIPPED, why))
+        missed = missed_slots.missed_slots(job.schedule, zone, span, used, (Outcome.SKIPPED, why))
         self._record_missed(job, missed, cursor, now, min(until, now))
         cursor.until, cursor.wake = max(cursor.until, min(until, now)), None
         self._reserved_slots(job.name).clear()
@@ -135,7 +135,7 @@ class SlotLedger:
         return reserved
 
     def _record_missed(
-        self, job: Job, missed: Sequence[slot_plan.MissedSlots], cursor: CursorState, now: datetime, safe: datetime
+        self, job: Job, missed: Sequence[missed_slots.MissedSlots], cursor: CursorState, now: datetime, safe: datetime
     ) -> None:
         if missed:
             entries = [_build_entry(self.appliance, job, Trigger.DAEMON, each) for each in missed]
@@ -159,11 +159,11 @@ class SlotLedger:
         if before is not None and known.accounted_until < now:
             used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
             reason = Outcome.SKIPPED, "its schedule was changed before it could run"
-            missed = slot_plan.missed_slots(*before, (known.accounted_until, now), used, reason)
+            missed = missed_slots.missed_slots(*before, (known.accounted_until, now), used, reason)
             self._record_missed(job, missed, CursorState(now, now), now, now)
 
 
-def _build_entry(appliance: Appliance, job: Job, trigger: Trigger, missed: slot_plan.MissedSlots) -> AccountedSlots:
+def _build_entry(appliance: Appliance, job: Job, trigger: Trigger, missed: missed_slots.MissedSlots) -> AccountedSlots:
     return AccountedSlots(
         job=job.name,
         kind=job.kind,
@@ -189,7 +189,7 @@ def account_for_cron(appliance: Appliance, job: Job, key: str, now: datetime) ->
     elif known.accounted_until < slot:
         used = slots.claimed_slots(job.name, known.accounted_until, slot)
         reason = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
-        missed = slot_plan.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, reason)
+        missed = missed_slots.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, reason)
         entries = [_build_entry(appliance, job, Trigger.CRON, each) for each in missed]
         if entries:
             slots.record_unused(entries, now=now, until=slot)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.diagnostics import cli, job_checks
+from pi_appliance.diagnostics import appliance_checks, cli
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext, Status, run_checks
 from pi_appliance.diagnostics.support_bundle import write_bundle
 from pi_appliance.posting.model import Post, PostState
@@ -663,7 +663,7 @@ def test_pending_and_uncertain_posts_are_reported(
 
 def test_kernels_that_are_being_compiled_are_counted() -> None:
     states = {"sudoku/kernel": "compiled", "battleship/kernel": "plain", "rubiks_cube/kernel": "stale"}
-    result = job_checks.kernel_result(states, is_compiling=True)
+    result = appliance_checks.kernel_result(states, is_compiling=True)
     assert result.status is OK
     assert "1 of 3 kernels compiled" in result.summary
 
@@ -687,6 +687,6 @@ def test_kernels_that_are_being_compiled_are_counted() -> None:
     ],
 )
 def test_puzzle_kernels_are_reported_as_compiled_or_plain(states: dict[str, str], verdict: Status, output: str) -> None:
-    result = job_checks.kernel_result(states)
+    result = appliance_checks.kernel_result(states)
     assert result.status is verdict
     assert output in result.summary

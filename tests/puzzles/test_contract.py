@@ -20,8 +20,8 @@ from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, Unkn
 from pi_appliance.puzzles import Answer, Puzzle, SolveMode
 from pi_appliance.puzzles.board_report import BoardReport
 from pi_appliance.puzzles.raster import Canvas
-from pi_appliance.puzzles.rendering import BOARD_HEADER
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
+from pi_appliance.puzzles.text_format import BOARD_HEADER
 
 pytestmark = pytest.mark.contract
 

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from pi_appliance.puzzles.raster import Canvas, fit_text, picture_size
-from pi_appliance.puzzles.rendering import svg_document
+from pi_appliance.puzzles.text_format import svg_document
 
 PAPER, RED, BLUE = (255, 255, 255), (255, 0, 0), (0, 0, 255)
 

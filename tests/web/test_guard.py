@@ -67,7 +67,7 @@ def test_other_methods_change_nothing(appliance: ServedAppliance) -> None:
     assert appliance.player.now.playback is PlaybackState.PLAYING
 
 
-@pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1/state", "/static/live.js", "/health", "/sign-in"])
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1/state", "/static/default_page.js", "/health", "/sign-in"])
 def test_every_answer_has_strict_security_headers(appliance: ServedAppliance, path: str) -> None:
     headers = appliance.ask(path).headers
     assert "default-src 'none'" in headers["content-security-policy"]

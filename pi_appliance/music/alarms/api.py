@@ -10,8 +10,8 @@ from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs import editor as job_editor
 from pi_appliance.jobs.run_options import request_run
 from pi_appliance.json_schema import Instant
-from pi_appliance.music.alarms import editor, service
-from pi_appliance.music.alarms.service import AlarmJson, SleepTimerJson
+from pi_appliance.music.alarms import alarm_control, editor
+from pi_appliance.music.alarms.alarm_control import AlarmJson, SleepTimerJson
 from pi_appliance.music.api import check_address
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.operations import Values
@@ -27,12 +27,12 @@ Handler = Callable[[MusicServices, Values], Awaitable[list[AlarmJson]]]
 
 async def list_alarms(services: MusicServices, _: Values) -> list[AlarmJson]:
     """Return every alarm."""
-    return [service.alarm_values(each) for each in service.alarms(services.appliance, services.now())]
+    return [alarm_control.alarm_values(each) for each in alarm_control.alarms(services.appliance, services.now())]
 
 
 async def get_alarm(services: MusicServices, values: Values) -> AlarmJson:
     """Return one alarm."""
-    return service.alarm_values(service.get_alarm(services.appliance, values["job"], services.now()))
+    return alarm_control.alarm_values(alarm_control.get_alarm(services.appliance, values["job"], services.now()))
 
 
 async def add(services: MusicServices, values: Values) -> AlarmJson:
@@ -57,10 +57,10 @@ async def _added(services: MusicServices, name: str) -> AlarmJson:
 async def edit(services: MusicServices, values: Values) -> AlarmJson:
     """Change fields of an alarm in the configuration."""
     appliance, old = services.appliance, values["job"]
-    current = service.get_alarm(appliance, old, services.now())
+    current = alarm_control.get_alarm(appliance, old, services.now())
     await _check_addresses(services, values["play"] or (), current.settings.play)
     if values["name"] not in (None, old):
-        service.require_silent(appliance, old)
+        alarm_control.require_silent(appliance, old)
     name = await asyncio.to_thread(editor.edit_alarm, services.config_file, old, values)
     if name != old:
         job_editor.move_state(appliance, old, name)
@@ -76,7 +76,7 @@ async def _check_addresses(services: MusicServices, sources: Sequence[str], curr
 
 async def remove(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Remove an alarm from the configuration."""
-    service.require_silent(services.appliance, values["job"])
+    alarm_control.require_silent(services.appliance, values["job"])
     await asyncio.to_thread(editor.remove_alarm, services.config_file, values["job"])
     job_editor.forget(services.appliance, values["job"])
     await services.daemon.apply_configuration()
@@ -87,43 +87,47 @@ def _alarm_command(act: Callable[[Appliance, str, Values, datetime], object]) ->
     """Return a handler that calls `act` for an alarm, and returns all alarms after it."""
 
     async def handle(services: MusicServices, values: Values) -> list[AlarmJson]:
-        name = values["job"] or service.only_alarm(services.appliance)
+        name = values["job"] or alarm_control.only_alarm(services.appliance)
         act(services.appliance, name, values, services.now())
         return await _changed(services)
 
     return handle
 
 
-switch_on = _alarm_command(lambda appliance, name, _, now: service.set_enabled(appliance, name, True, now=now))
-switch_off = _alarm_command(lambda appliance, name, _, now: service.set_enabled(appliance, name, False, now=now))
-skip = _alarm_command(lambda appliance, name, values, now: service.skip(appliance, name, now=now, day=values["day"]))
-unskip = _alarm_command(lambda appliance, name, _, now: service.unskip(appliance, name, now=now))
-once = _alarm_command(lambda appliance, name, values, now: service.ring_at(appliance, name, values["at"], now=now))
-cancel_once = _alarm_command(lambda appliance, name, *_: service.cancel_rings(appliance, name))
+switch_on = _alarm_command(lambda appliance, name, _, now: alarm_control.set_enabled(appliance, name, True, now=now))
+switch_off = _alarm_command(lambda appliance, name, _, now: alarm_control.set_enabled(appliance, name, False, now=now))
+skip = _alarm_command(
+    lambda appliance, name, values, now: alarm_control.skip(appliance, name, now=now, day=values["day"])
+)
+unskip = _alarm_command(lambda appliance, name, _, now: alarm_control.unskip(appliance, name, now=now))
+once = _alarm_command(
+    lambda appliance, name, values, now: alarm_control.ring_at(appliance, name, values["at"], now=now)
+)
+cancel_once = _alarm_command(lambda appliance, name, *_: alarm_control.cancel_rings(appliance, name))
 
 
 async def snooze(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Snooze one alarm or all that ring."""
-    service.snooze(services.appliance, values["job"])
+    alarm_control.snooze(services.appliance, values["job"])
     return await _changed(services)
 
 
 async def stop(services: MusicServices, values: Values) -> list[AlarmJson]:
     """Stop one alarm or all that ring or snooze."""
-    service.stop_ringing(services.appliance, values["job"])
+    alarm_control.stop_ringing(services.appliance, values["job"])
     return await _changed(services)
 
 
 async def get_sleep_timer(services: MusicServices, _: Values) -> SleepTimerJson:
     """Return the sleep timer."""
-    return service.sleep_values(service.sleep_timer(services.appliance))
+    return alarm_control.sleep_values(alarm_control.sleep_timer(services.appliance))
 
 
 async def set_sleep_timer(services: MusicServices, values: Values) -> SleepTimerJson:
     """Set the sleep timer, whose run starts at once, or return it if no value is given."""
     if all(value is None for value in values.values()):
         return await get_sleep_timer(services, values)
-    request = service.set_sleep_timer(
+    request = alarm_control.set_sleep_timer(
         services.appliance,
         now=services.now(),
         in_=values["in"],
@@ -137,7 +141,7 @@ async def set_sleep_timer(services: MusicServices, values: Values) -> SleepTimer
 
 async def cancel_sleep_timer(services: MusicServices, values: Values) -> SleepTimerJson:
     """Cancel the sleep timer."""
-    service.cancel_sleep_timer(services.appliance)
+    alarm_control.cancel_sleep_timer(services.appliance)
     services.daemon.wake()
     return await get_sleep_timer(services, values)
 
@@ -161,7 +165,7 @@ async def announce(services: MusicServices, values: Values) -> AnnouncementJson:
         Uncertain: It may have been heard.
     """
     sound, hub = {name: value for name, value in values.items() if name != "wait"}, services.daemon.hub
-    job, arguments = service.announcement_arguments(services.appliance, **sound)
+    job, arguments = alarm_control.announcement_arguments(services.appliance, **sound)
     await hub.player()
     if hub.uses_fallback:
         raise Unavailable(f"{hub.error}, which cannot announce")

@@ -13,9 +13,9 @@ from starlette.routing import Route
 from pi_appliance.config import units
 from pi_appliance.config.units import EVERY_DAY
 from pi_appliance.errors import ApplianceError
-from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms import alarm_control
+from pi_appliance.music.alarms.alarm_control import Alarm
 from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, can_speak
-from pi_appliance.music.alarms.service import Alarm
 from pi_appliance.music.model import describe_text, list_state
 from pi_appliance.music.player_hub import MusicServices
 from pi_appliance.roles import Role
@@ -126,7 +126,7 @@ class AlarmPages:
         """Show the alarms and the sleep timer."""
         appliance, drawn = self._services.appliance, list_state(self._services.daemon.hub.state)
         runs = [view.last for view in appliance.jobs(self._services.now()) if view.job.kind == "music"]
-        alarms = service.alarms(appliance, self._services.now())
+        alarms = alarm_control.alarms(appliance, self._services.now())
         return self._pages.page(
             "music/alarms.html",
             alarms=alarms,
@@ -135,15 +135,15 @@ class AlarmPages:
             one_offs={alarm.job: self._one_offs(alarm) for alarm in alarms},
             local_time=self._local_time,
             active=[each for each in alarms if each.session],
-            sleep=service.sleep_timer(appliance),
-            can_sleep=bool(service.jobs_with_action(appliance, service.SLEEP)),
+            sleep=alarm_control.sleep_timer(appliance),
+            can_sleep=bool(alarm_control.jobs_with_action(appliance, alarm_control.SLEEP)),
             minutes=_SLEEP_MINUTES,
             other_jobs=[
                 job.name
-                for action in (service.SLEEP, service.ANNOUNCE)
-                for job in service.jobs_with_action(appliance, action)
+                for action in (alarm_control.SLEEP, alarm_control.ANNOUNCE)
+                for job in alarm_control.jobs_with_action(appliance, action)
             ],
-            can_announce=bool(service.jobs_with_action(appliance, service.ANNOUNCE)),
+            can_announce=bool(alarm_control.jobs_with_action(appliance, alarm_control.ANNOUNCE)),
             cannot_speak="" if can_speak() else f"{CANNOT_SPEAK}; {TTS_HINT}",
             announced="announced" in request.query_params,
         )
@@ -154,7 +154,7 @@ class AlarmPages:
 
     async def edit_alarm(self, request: Request) -> Response:
         """Show the form of an alarm."""
-        alarm = service.get_alarm(self._services.appliance, request.path_params["job"], self._services.now())
+        alarm = alarm_control.get_alarm(self._services.appliance, request.path_params["job"], self._services.now())
         is_typed = "error" in request.query_params
         return await self._form(alarm, AlarmForm.typed(request) if is_typed else AlarmForm.of_alarm(alarm), request)
 

@@ -4,7 +4,7 @@ from pi_appliance.puzzles.battleship.board import BOARDS, RULES, Board, check, d
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square
 from pi_appliance.puzzles.battleship.notation import parse, parse_solution, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.battleship.solve import MODES, foretell, generate, hint, solve
-from pi_appliance.puzzles.rendering import listing_parser
+from pi_appliance.puzzles.text_format import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Battleship"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.rendering import Problems, find_tokens
+from pi_appliance.puzzles.text_format import Problems, find_tokens
 
 MAX_SIDE = 15  # squares
 MAX_SHIPS = 40

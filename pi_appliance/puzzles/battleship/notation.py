@@ -14,7 +14,7 @@ from pi_appliance.puzzles.battleship import fleet as fleets
 from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, notate, with_rules
 from pi_appliance.puzzles.battleship.count import Marginals
 from pi_appliance.puzzles.battleship.fleet import Ship, Solution, Square, draw_rows, parse_ship
-from pi_appliance.puzzles.rendering import Problems, Token, svg_document
+from pi_appliance.puzzles.text_format import Problems, Token, svg_document
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
 SHOT_WORDS = {"hit": HIT, "miss": MISS, "sunk": SUNK}

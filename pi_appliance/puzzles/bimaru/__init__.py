@@ -7,7 +7,7 @@ from pi_appliance.puzzles.bimaru.render import as_grid, render, render_solution,
 from pi_appliance.puzzles.bimaru.search import count_solutions, is_unique
 from pi_appliance.puzzles.bimaru.solve import MODES, foretell, generate, solve
 from pi_appliance.puzzles.bimaru.techniques import hint
-from pi_appliance.puzzles.rendering import listing_parser
+from pi_appliance.puzzles.text_format import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Bimaru"

@@ -17,7 +17,7 @@ from pi_appliance.puzzles.bimaru.board import (
     default_fleet,
     find_fleet_error,
 )
-from pi_appliance.puzzles.rendering import Problems, Token
+from pi_appliance.puzzles.text_format import Problems, Token
 
 _ALIASES = ("?", ".~≈wW", "Xx", "<lL◀", ">rR▶", "^tT▲", "vVbB▼", "#mM■", "OoSs●")
 MARKS = {alias: aliases[0] for aliases in _ALIASES for alias in aliases}

@@ -9,7 +9,7 @@ from pi_appliance.puzzles.bimaru.board import PIECES, SHIP_MARKS, Board, Mark, d
 from pi_appliance.puzzles.bimaru.search import iterate_bits
 from pi_appliance.puzzles.bimaru.techniques import Deduction, SolvingGrid, iter_deductions
 from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
-from pi_appliance.puzzles.rendering import svg_document
+from pi_appliance.puzzles.text_format import svg_document
 
 SQUARE_SIZE = 36  # SVG units
 PAGE_WATER = "~"  # on the page, because a dot is an empty cell there

@@ -28,7 +28,7 @@ from pi_appliance.puzzles.connect_four.board import (
     implied_turn,
 )
 from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, board_of
-from pi_appliance.puzzles.rendering import Problems, listing_parser, parse_error, svg_document
+from pi_appliance.puzzles.text_format import Problems, listing_parser, parse_error, svg_document
 
 _MARKS = {
     **dict.fromkeys("RrXx\N{LARGE RED CIRCLE}", Colour.RED.mark),

@@ -24,7 +24,7 @@ from pi_appliance.puzzles.panguru.notation import (
 )
 from pi_appliance.puzzles.panguru.solvable import explain_unsolvable, generate
 from pi_appliance.puzzles.panguru.solve import MODES, difficulty, foretell, hint, solve
-from pi_appliance.puzzles.rendering import listing_parser
+from pi_appliance.puzzles.text_format import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Panguru"

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.panguru.board import (
     reachable_places,
     triangle_rows,
 )
-from pi_appliance.puzzles.rendering import Problems, Token, find_tokens, parse_error, svg_document
+from pi_appliance.puzzles.text_format import Problems, Token, find_tokens, parse_error, svg_document
 
 _HEADER = re.compile(r"\s*(plates|pebbles|moves)\s*[:=]", re.IGNORECASE)
 _SEPARATORS = "/|,;\"'"  # allowed between or around plates and pebbles

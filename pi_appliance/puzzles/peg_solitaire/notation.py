@@ -9,9 +9,9 @@ from itertools import accumulate, islice, pairwise
 from operator import not_
 
 from pi_appliance.errors import Problem, Refused
-from pi_appliance.puzzles import Progress, Step, load_board, pluralize, rendering
+from pi_appliance.puzzles import Progress, Step, load_board, pluralize, text_format
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
-from pi_appliance.puzzles.rendering import SOLUTION_END, Problems, find_tokens, parse_error, svg_document
+from pi_appliance.puzzles.text_format import SOLUTION_END, Problems, find_tokens, parse_error, svg_document
 
 HOLE_SIZE = 40  # SVG units
 # The colour of wood, and of dark wood in dark mode.
@@ -193,20 +193,20 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
     """Return each board of a listing with its solutions. Raises ConfigError, Refused."""
     known: dict[Jump, Jump] = {}  # long listings repeat few jumps, so equal ones are shared
 
-    def read_solution(board: Board, rows: rendering.Rows, start: int) -> Solution:
+    def read_solution(board: Board, rows: text_format.Rows, start: int) -> Solution:
         return tuple(known.setdefault(jump, jump) for jump in _read_jumps(board, rows, start, file))
 
-    return rendering.parse_listing(text, file, progress, board_of=parse, read_solution=read_solution, is_blank=not_)
+    return text_format.parse_listing(text, file, progress, board_of=parse, read_solution=read_solution, is_blank=not_)
 
 
-def _read_jumps(board: Board, rows: rendering.Rows, start: int, file: str) -> Iterator[Jump]:
+def _read_jumps(board: Board, rows: text_format.Rows, start: int, file: str) -> Iterator[Jump]:
     pegs = board.pegs
     for number, row in rows:
         if row == SOLUTION_END:
             return
         if row:
-            drawing = "\n".join([row, *(below for _, below in rendering.take_drawing(rows, not_))])
-            drawn = rendering.move_problems(partial(parse, drawing, file), number - 1)
+            drawing = "\n".join([row, *(below for _, below in text_format.take_drawing(rows, not_))])
+            drawn = text_format.move_problems(partial(parse, drawing, file), number - 1)
             if drawn.holes != board.holes:
                 raise parse_error(file, number, 1, "this board has a different shape", _SHAPE_HELP)
             jump = _find_jump(pegs, drawn.pegs)
@@ -215,7 +215,7 @@ def _read_jumps(board: Board, rows: rendering.Rows, start: int, file: str) -> It
                 raise Refused(str(problem))
             yield jump
             pegs = drawn.pegs
-    raise rendering.unended_solution(file, start)
+    raise text_format.unended_solution(file, start)
 
 
 def _find_jump(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | None:

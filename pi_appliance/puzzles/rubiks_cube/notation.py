@@ -12,15 +12,6 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import Step, load_board, pluralize
-from pi_appliance.puzzles.rendering import (
-    Problems,
-    Token,
-    find_tokens,
-    listing_parser,
-    move_problems,
-    parse_error,
-    svg_document,
-)
 from pi_appliance.puzzles.rubiks_cube.board import (
     FACES,
     TURN_NAMES,
@@ -33,6 +24,15 @@ from pi_appliance.puzzles.rubiks_cube.board import (
     parse_turn,
 )
 from pi_appliance.puzzles.rubiks_cube.coordinates import CENTRE, CORNERS, EDGES, home_faces, is_odd, iter_pieces
+from pi_appliance.puzzles.text_format import (
+    Problems,
+    Token,
+    find_tokens,
+    listing_parser,
+    move_problems,
+    parse_error,
+    svg_document,
+)
 
 COLOURS = "WRGYOB"  # colours of the faces URFDLB on most cubes
 _BY_FACE: Mapping[str, str] = {face: face for face in FACES}

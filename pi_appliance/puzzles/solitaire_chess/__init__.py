@@ -1,6 +1,5 @@
 """Solitaire chess: every move captures, and one piece is left at the end."""
 
-from pi_appliance.puzzles.rendering import listing_parser
 from pi_appliance.puzzles.solitaire_chess.board import (
     BOARDS,
     RULES,
@@ -20,6 +19,7 @@ from pi_appliance.puzzles.solitaire_chess.board import (
     with_rules,
 )
 from pi_appliance.puzzles.solitaire_chess.solve import MODES, foretell, generate, hint, legal_captures, solve
+from pi_appliance.puzzles.text_format import listing_parser
 
 parse_listing = listing_parser(parse, parse_solution)
 TITLE = "Solitaire chess"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Rules, Step, Validation, check_rules, load_board, parse_number, pluralize
-from pi_appliance.puzzles.rendering import Problems, find_tokens, svg_document
+from pi_appliance.puzzles.text_format import Problems, find_tokens, svg_document
 
 PIECES = "KQRBNP"
 EMPTY = "."

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Rule, Rules, Validation, check_rules, load_board, parse_number, pluralize
 from pi_appliance.puzzles.deductions import LEVELS
-from pi_appliance.puzzles.rendering import Problems, Token, listing_parser, parse_error
+from pi_appliance.puzzles.text_format import Problems, Token, listing_parser, parse_error
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 EMPTY = "."

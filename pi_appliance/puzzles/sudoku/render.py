@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from pi_appliance.puzzles import Grid, Step, load_board, pluralize, rendering
+from pi_appliance.puzzles import Grid, Step, load_board, pluralize, text_format
 from pi_appliance.puzzles.deductions import CONTRADICTION, describe_deduction
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
 from pi_appliance.puzzles.sudoku.techniques import CandidateGrid, Deduction, iter_deductions
@@ -59,7 +59,7 @@ def render_svg(board: Board | str) -> str:
         x, y = number % columns * side, number // columns * side
         parts += [f'<g transform="translate({x} {y})">', *_grid_parts(grid, board.size), "</g>"]
     title = f"{len(board.grids):,} sudokus" + (f", the first {MAX_SHOWN}" if len(board.grids) > MAX_SHOWN else "")
-    return rendering.svg_document(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
+    return text_format.svg_document(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
 
 
 def steps(board: Board | str, solution: Solution) -> Iterator[Step]:
@@ -102,7 +102,7 @@ def _draw_picture(
     grid: str, size: int, title: str, candidates: CandidateGrid | None = None, deduction: Deduction | None = None
 ) -> str:
     side = _cell_side(size) * size + 2 * MARGIN
-    return rendering.svg_document(side, side, title, STYLE, _grid_parts(grid, size, candidates, deduction))
+    return text_format.svg_document(side, side, title, STYLE, _grid_parts(grid, size, candidates, deduction))
 
 
 def _cell_side(size: int) -> int:

@@ -10,7 +10,7 @@ from pi_appliance.config import loader
 from pi_appliance.config.units import Names
 from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.jobs.run_options import request_run
-from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms import alarm_control
 from pi_appliance.music.alarms.music_job import Action, Options
 from pi_appliance.music.alarms.music_session import Checkpoint, Phase, dump
 from pi_appliance.scheduling.appliance import Appliance
@@ -41,8 +41,8 @@ def home(installation: Installation) -> Iterator[Appliance]:
         yield appliance
 
 
-def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
-    (result,) = service.alarms(home, now)
+def the(home: Appliance, now: datetime = FRIDAY) -> alarm_control.Alarm:
+    (result,) = alarm_control.alarms(home, now)
     return result
 
 
@@ -57,7 +57,7 @@ def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds:
 
 
 def announce(home: Appliance, **sound: Any) -> RunRequest:
-    job, arguments = service.announcement_arguments(home, **sound)
+    job, arguments = alarm_control.announcement_arguments(home, **sound)
     return request_run(home, job, FRIDAY, arguments, now=FRIDAY)
 
 
@@ -77,10 +77,10 @@ def test_an_alarm_lists_its_time_and_sources(home):
 
 
 def test_a_skipped_alarm_rings_the_next_day(home):
-    assert service.skip(home, "wake", now=FRIDAY) == MONDAY
+    assert alarm_control.skip(home, "wake", now=FRIDAY) == MONDAY
     assert (the(home).skipped, the(home).next_ring) == (MONDAY, MONDAY + timedelta(days=1))
-    assert service.alarm_values(the(home))["skipped"] == "2027-03-29T04:45:00Z"
-    assert service.unskip(home, "wake", now=FRIDAY) == MONDAY
+    assert alarm_control.alarm_values(the(home))["skipped"] == "2027-03-29T04:45:00Z"
+    assert alarm_control.unskip(home, "wake", now=FRIDAY) == MONDAY
     assert the(home).next_ring == MONDAY
 
 
@@ -102,84 +102,84 @@ def test_a_paused_alarm_does_not_ring_until_the_pause_ends(home):
     ],
 )
 def test_a_nonexistent_local_time_rings_when_the_clock_next_shows_it(home, now, due):
-    assert service.ring_at(home, "wake", "2:30", now=now).run_at == due
-    assert service.ring_at(home, "wake", "02:30", now=now).run_at == due
+    assert alarm_control.ring_at(home, "wake", "2:30", now=now).run_at == due
+    assert alarm_control.ring_at(home, "wake", "02:30", now=now).run_at == due
     assert [ask.run_at for ask in the(home, now).requests] == [due]
     assert the(home, now).next == min(due, the(home, now).next_ring)
-    assert service.cancel_rings(home, "wake") == 1
+    assert alarm_control.cancel_rings(home, "wake") == 1
     with pytest.raises(Refused, match="no single ring of wake is set"):
-        service.cancel_rings(home, "wake")
+        alarm_control.cancel_rings(home, "wake")
 
 
 @pytest.mark.parametrize("at", ["", "25:00", "7", "07:60", "-1:30", "7:3", "seven", "٠٧:٣٠:00"])
 def test_an_invalid_time_is_refused(home, at):
     with pytest.raises(InvalidOption, match='write a time such as "06:45"'):
-        service.ring_at(home, "wake", at, now=FRIDAY)
+        alarm_control.ring_at(home, "wake", at, now=FRIDAY)
 
 
 def test_ringing_and_snoozing_alarms_are_listed(home):
     rings(home, Phase.RINGING)
-    output = service.alarm_values(the(home))
+    output = alarm_control.alarm_values(the(home))
     assert (output["ringing"], output["snoozed_until"]) == (True, None)
     rings(home, Phase.SNOOZING, timedelta(minutes=4), seconds=540.0)
     alarm = the(home)
     assert abs(alarm.session.ends_at - clock.now() - timedelta(minutes=5)) < timedelta(seconds=5)
-    assert (service.alarm_values(alarm)["ringing"], alarm.next) == (False, alarm.session.ends_at)
+    assert (alarm_control.alarm_values(alarm)["ringing"], alarm.next) == (False, alarm.session.ends_at)
     for text in ("of another release", '{"with": null, "session": {}}'):
         home.store.requests.save_checkpoint("wake", text, now=clock.now())
-        assert service.alarm_values(the(home))["ringing"]
+        assert alarm_control.alarm_values(the(home))["ringing"]
 
 
 def test_a_signal_reaches_the_ringing_alarm_or_its_absence_is_reported(home):
-    for say, name in ((service.snooze, None), (service.stop_ringing, "wake")):
+    for say, name in ((alarm_control.snooze, None), (alarm_control.stop_ringing, "wake")):
         with pytest.raises(Refused, match="ringing"):
             say(home, name)
     rings(home, Phase.RINGING)
-    assert service.snooze(home) == ["wake"]
+    assert alarm_control.snooze(home) == ["wake"]
     assert the(home).session.ending == "snooze"
     assert home.store.requests.take_signal("wake") == "snooze"
     assert the(home).session.ending == ""
     rings(home, Phase.FADING_OUT, snoozes=True)
     assert the(home).session.ending == "snooze"
-    assert service.stop_ringing(home, "wake") == ["wake"]
+    assert alarm_control.stop_ringing(home, "wake") == ["wake"]
     assert the(home).session.ending == "stop"
     assert home.store.requests.take_signal("wake") == "stop"
     with pytest.raises(UnknownName, match="no alarm is called 'wak'; did you mean 'wake'"):
-        service.snooze(home, "wak")
+        alarm_control.snooze(home, "wak")
 
 
 def test_a_sleep_timer_removes_the_keys_it_replaces(home):
-    ask = service.set_sleep_timer(home, now=FRIDAY, in_="30m")
+    ask = alarm_control.set_sleep_timer(home, now=FRIDAY, in_="30m")
     assert (ask.job, ask.run_at, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "play-out": None})
-    assert service.set_sleep_timer(home, now=FRIDAY).arguments == {}
-    assert service.set_sleep_timer(home, now=FRIDAY, fade="5s").arguments == {"fade": "5s"}
+    assert alarm_control.set_sleep_timer(home, now=FRIDAY).arguments == {}
+    assert alarm_control.set_sleep_timer(home, now=FRIDAY, fade="5s").arguments == {"fade": "5s"}
     assert len(home.store.requests.pending()) == 1, "the last one counts"
-    timer = service.sleep_timer(home)
+    timer = alarm_control.sleep_timer(home)
     assert (timer.phase, timer.ends_at) == ("starting", FRIDAY.replace(hour=23, minute=30)), "as the job says"
-    service.set_sleep_timer(home, now=FRIDAY, in_="30m")
-    assert service.sleep_timer(home).ends_at == FRIDAY + timedelta(minutes=30)
+    alarm_control.set_sleep_timer(home, now=FRIDAY, in_="30m")
+    assert alarm_control.sleep_timer(home).ends_at == FRIDAY + timedelta(minutes=30)
 
 
 def test_a_running_timer_is_ended_by_the_next_one_of_any_job(home):
     home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
-    service.set_sleep_timer(home, now=FRIDAY, at="22:00", play_out="track")
+    alarm_control.set_sleep_timer(home, now=FRIDAY, at="22:00", play_out="track")
     assert home.store.requests.take_signal("night") == "stop"
-    service.cancel_sleep_timer(home)
+    alarm_control.cancel_sleep_timer(home)
     assert home.store.requests.pending() == []
     home.store.requests.delete_checkpoint("night")
     with pytest.raises(Refused, match="no sleep timer is set"):
-        service.cancel_sleep_timer(home)
+        alarm_control.cancel_sleep_timer(home)
 
 
 def test_the_end_of_the_music_is_reported(home):
-    assert service.sleep_values(service.sleep_timer(home))["set"] is False
+    assert alarm_control.sleep_values(alarm_control.sleep_timer(home))["set"] is False
     rings(home, Phase.WAITING, timedelta(minutes=10), seconds=1800.0)
-    result = service.sleep_timer(home)
+    result = alarm_control.sleep_timer(home)
     assert abs(result.ends_at - clock.now() - timedelta(minutes=20)) < timedelta(seconds=5)
     assert (result.phase, result.status_text) == ("waiting", "interrupted; the daemon will resume it")
     rings(home, Phase.WAITING, until="2027-03-28T23:30:00")
-    assert service.sleep_values(service.sleep_timer(home))["ends_at"] == "2027-03-28T23:30:00Z"
-    service.cancel_sleep_timer(home)
+    assert alarm_control.sleep_values(alarm_control.sleep_timer(home))["ends_at"] == "2027-03-28T23:30:00Z"
+    alarm_control.cancel_sleep_timer(home)
     assert home.store.requests.take_signal("sleep") == "stop"
 
 
@@ -206,7 +206,7 @@ def test_the_end_of_the_music_is_reported(home):
 def test_invalid_requests_are_reported_before_any_change(home, given, said):
     home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
     with pytest.raises(InvalidOption) as error:
-        service.set_sleep_timer(home, now=FRIDAY, **given)
+        alarm_control.set_sleep_timer(home, now=FRIDAY, **given)
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
     assert home.store.requests.pending() == []
@@ -236,11 +236,11 @@ def test_an_announcement_is_stored_with_its_text(home):
 def test_without_such_a_job_the_needed_configuration_is_shown(installation):
     installation.write("other: {kind: command, with: {run: ['true']}}")
     with Appliance.open(installation.config) as home:
-        assert service.alarms(home, FRIDAY) == []
+        assert alarm_control.alarms(home, FRIDAY) == []
         for ask, write in (
-            (lambda: service.set_sleep_timer(home, now=FRIDAY), "sleep: {kind: music, with: {action: sleep}}"),
+            (lambda: alarm_control.set_sleep_timer(home, now=FRIDAY), "sleep: {kind: music, with: {action: sleep}}"),
             (lambda: announce(home, text="a"), "announce: {kind: music, with: {action: announce}}"),
-            (lambda: service.ring_at(home, "wake", "7:00", now=FRIDAY), "wake: {kind: music, schedule: "),
+            (lambda: alarm_control.ring_at(home, "wake", "7:00", now=FRIDAY), "wake: {kind: music, schedule: "),
         ):
             with pytest.raises(Refused) as error:
                 ask()

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.config.options import CatchUp, Job
-from pi_appliance.scheduling import slot_plan as plan
+from pi_appliance.scheduling import missed_slots as plan
 from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import AtBoot, Cron, Every, dump_schedule, load_schedule
 from pi_appliance.storage.model import Outcome
