@@ -29,7 +29,7 @@ from pi_appliance.app import WebService
 from pi_appliance.cli.client import local_config_option, visible
 from pi_appliance.config import last_good, secrets
 from pi_appliance.config.last_good import WrongFile
-from pi_appliance.config.options import Config, Message
+from pi_appliance.config.options import Config
 from pi_appliance.config.secrets import Redactor
 from pi_appliance.config.units import format_time
 from pi_appliance.diagnostics.health import find_problems
@@ -51,7 +51,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import ChildRuns, RequestRunner
 from pi_appliance.scheduling.daemon_interface import LogEntry
 from pi_appliance.scheduling.scheduler import MAX_SLEEP, Scheduler, sleep_until_event
-from pi_appliance.storage.model import iso_time
+from pi_appliance.storage.model import Message, iso_time
 from pi_appliance.storage.notification_rules import Outbox
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock, files, network

@@ -121,6 +121,21 @@ def same(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other
 
 
+def replace_parts(text: str, splices: Iterable[tuple[int, int, str]]) -> str:
+    """Return `text` with another text in place of each part: its start, its end, and the text.
+
+    Raises:
+        Refused: Two parts overlap.
+    """
+    pieces, done = [], 0
+    for start, end, new in sorted(splices, key=lambda splice: splice[:2]):
+        if start < done:
+            raise Refused(_CANNOT)
+        pieces += [text[done:start], new]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
 def _append(text: str, data: object) -> str:
     if not isinstance(data, Mapping):
         raise Refused(_CANNOT)
@@ -140,13 +155,7 @@ class _Edit:
 
     def result(self) -> str:
         """Return the text with all replacements."""
-        pieces, done = [], 0
-        for start, end, new in sorted(self.splices, key=lambda splice: splice[:2]):
-            if start < done:
-                raise Refused(_CANNOT)
-            pieces += [self.text[done:start], new]
-            done = end
-        edited = "".join([*pieces, self.text[done:]])
+        edited = replace_parts(self.text, self.splices)
         return edited.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in self.text else edited
 
     def span(self, node: Any, path: YamlPath) -> tuple[int, int]:

@@ -31,7 +31,7 @@ def hide_programs(text: str) -> str:
         Refused: A program is written in a way that cannot be hidden.
     """
     spans = editing.value_spans(text, (path for path, _ in _programs(parse_yaml(text, "").data)))
-    return _replace(text, dict.fromkeys(spans.values(), f' "{PLACEHOLDER}"'))
+    return editing.replace_parts(text, ((*span, f' "{PLACEHOLDER}"') for span in spans.values()))
 
 
 def hide_lines(text: str) -> str:
@@ -129,11 +129,10 @@ def restore_programs(text: str, before: str) -> str:
     programs = dict(_programs(known))
     hidden = [path for path, value in _programs(data) if value == PLACEHOLDER and path in programs]
     old, new = editing.value_spans(before, hidden), editing.value_spans(text, hidden)
-    texts = {new[path]: before[slice(*old[path])] for path in hidden}
     for path in hidden:
         wanted = editing.set_value(wanted, path, programs[path])
     require_same_programs(wanted, known)
-    restored = _replace(text, texts)
+    restored = editing.replace_parts(text, ((*new[path], before[slice(*old[path])]) for path in hidden))
     try:
         is_same = editing.same(parse_yaml(restored, "").data, wanted)
     except ConfigError:
@@ -159,14 +158,6 @@ def shown_line(line: int, text: str, restored: str) -> int:
         if restored_start < line <= restored_end:
             return min(start + line - restored_start, max(end, 1))
     return line
-
-
-def _replace(text: str, texts: Mapping[tuple[int, int], str]) -> str:
-    pieces, done = [], 0
-    for (start, end), new in sorted(texts.items()):
-        pieces += [text[done:start], new]
-        done = end
-    return "".join([*pieces, text[done:]])
 
 
 def difference(before: str, after: str) -> str:

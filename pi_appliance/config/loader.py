@@ -34,17 +34,17 @@ def load_config(path: Path, text: str | None = None) -> Config:
     data = {"time-zone": local_zone(), **tree.data}
     config, problems = structure_usable(tree, (), data, Config, path.parent)
     assert config is not None
-    parts, more = _plugin_options(tree, data, path.parent)
-    jobs = {name: replace(job, name=name, options=parts.get(("jobs", name))) for name, job in config.jobs.items()}
-    problems += [*tree.problems, *more, *_name_problems(tree, data), *_schedule_problems(tree, data, jobs)]
+    options, more = _plugin_options(tree, path.parent)
+    jobs = {name: replace(job, name=name, options=options.get(("jobs", name))) for name, job in config.jobs.items()}
+    problems += [*tree.problems, *more, *_name_problems(tree), *_schedule_problems(tree, jobs)]
     problems += [*_unknown_networks(tree, jobs), *_chain_problems(tree, jobs)]
-    problems += [*notifier_problems(tree, config), *_trigger_problems(tree, config)]
+    problems += [*_notifier_problems(tree, config), *_trigger_problems(tree, config)]
     if problems:
         raise ConfigError(problems)
-    jobs = {name: replace(job, timeout=_timeout(tree.data["jobs"][name], job)) for name, job in jobs.items()}
-    networks = {name: replace(part, options=parts["networks", name]) for name, part in config.networks.items()}
-    notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
-    player = config.player and replace(config.player, options=parts["player", ""])
+    jobs = {name: replace(job, timeout=_timeout(_entries(tree, "jobs")[name], job)) for name, job in jobs.items()}
+    networks = {name: replace(part, options=options["networks", name]) for name, part in config.networks.items()}
+    notifiers = {name: replace(part, options=options["notifiers", name]) for name, part in config.notifiers.items()}
+    player = config.player and replace(config.player, options=options[("player",)])
     return replace(config, path=path, text=text, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
 
 
@@ -84,22 +84,24 @@ def _zone_of(file: str) -> str:
     return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
-def _names(tree: Tree, family: str) -> tuple[str, ...]:
-    """Return the names in the section `family`, whether their entries are valid or not."""
+def _entries(tree: Tree, family: str) -> Mapping[str, Any]:
+    """Return the entries of the section `family`, whether they are valid or not."""
     section = tree.data.get(family) if isinstance(tree.data, Mapping) else None
-    return tuple(section) if isinstance(section, Mapping) else ()
+    return section if isinstance(section, Mapping) else {}
 
 
-def _plugin_options(
-    tree: Tree, data: Mapping[str, Any], base: Path
-) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
-    """Convert each `with:` to the `Options` of its kind, even if other parts are invalid."""
-    options: dict[tuple[str, str], Any] = {}
+def _plugin_options(tree: Tree, base: Path) -> tuple[dict[binding.YamlPath, Any], list[Problem]]:
+    """Convert each `with:` to the `Options` of its kind, by the path of its entry.
+
+    They are None if they are invalid. Other parts of the file may be invalid.
+    """
+    options: dict[binding.YamlPath, Any] = {}
     problems: list[Problem] = []
-    for family, name, path, entry in _plugin_entries(data):
-        kind = entry.get("kind")
+    entries = [((family, name), family, entry) for family in _NAMED for name, entry in _entries(tree, family).items()]
+    for path, family, entry in [*entries, (("player",), "players", _entries(tree, "player"))]:
+        kind = entry.get("kind") if isinstance(entry, Mapping) else None
         if not isinstance(kind, str):
-            continue  # already a problem of the entry
+            continue  # a problem of the entry, or there is no player
         try:
             module = plugins.load(family, kind)
         except UnknownName:
@@ -107,37 +109,27 @@ def _plugin_options(
             right = suggest(kind, plugins.names(family))
             problems.append(tree.problem((*path, "kind"), f"no {word} is called {kind!r}", right))
             continue
-        part_options, more = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
+        options[path], more = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
         problems += more
-        options["player" if not name else family, name] = part_options
     return options, problems
 
 
-def _plugin_entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, binding.YamlPath, Mapping[str, Any]]]:
-    for family in ("networks", "notifiers", "jobs"):
-        section = data.get(family)
-        if isinstance(section, Mapping):
-            for name, entry in section.items():
-                if isinstance(entry, Mapping):
-                    yield family, name, (family, name), entry
-    if isinstance(player := data.get("player"), Mapping):
-        yield "players", "", ("player",), player
+_NAMED = ("networks", "notifiers", "jobs")  # sections whose entries have a name and a kind
 
 
-def _name_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
+def _name_problems(tree: Tree) -> Iterator[Problem]:
     """Yield the names of networks, notifiers and jobs that cannot be the names of files."""
-    for family in ("networks", "notifiers", "jobs"):
-        section = data.get(family)
-        for name in section if isinstance(section, Mapping) else ():
+    for family in _NAMED:
+        for name in _entries(tree, family):
             if not _is_name(name):
                 right = "use up to 60 small letters, digits and -, such as nightly-puzzles"
                 yield tree.problem((family, name), f"{name!r} cannot be a name", right, at_key=True)
 
 
-def _schedule_problems(tree: Tree, data: Mapping[str, Any], jobs: Mapping[str, Job]) -> Iterator[Problem]:
+def _schedule_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
     """Yield conflicts between the schedule of a job and its other keys."""
     for name, job in jobs.items():
-        path, entry = ("jobs", name), data["jobs"][name]
+        path, entry = ("jobs", name), _entries(tree, "jobs")[name]
         if entry.get("schedule") is None and (job.chance is not None or "started-by" in entry):
             key = "chance" if job.chance is not None else "started-by"
             yield tree.problem((*path, key), f"{key!r} needs a schedule", "add schedule: …", at_key=True)
@@ -162,7 +154,7 @@ def _timeout(written: Mapping[str, Any], job: Job) -> timedelta:
 
 def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
     """Yield unknown jobs under `depends-on`, and jobs that depend on themselves."""
-    names = _names(tree, "jobs")
+    names = tuple(_entries(tree, "jobs"))
     for name, job in jobs.items():
         for number, before in enumerate(job.depends_on):
             path = ("jobs", name, "depends-on", number)
@@ -191,7 +183,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 
 def _unknown_networks(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
-    networks, names = _names(tree, "networks"), _names(tree, "jobs")
+    networks, names = tuple(_entries(tree, "networks")), tuple(_entries(tree, "jobs"))
     for name, job in jobs.items():
         named = getattr(job.options, "network", None) or ()
         written: Any = tree.data
@@ -258,26 +250,26 @@ def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dic
         entry: Its plain data.
         base: The folder of relative file names.
     """
-    tree, path = _PathTree(name), ("jobs", name)
-    data = {"jobs": {name: entry}}
+    tree, path = _PathTree(name, {"jobs": {name: entry}}), ("jobs", name)
     job, _ = structure_usable(tree, path, entry, Job, base)
-    _plugin_options(tree, data, base)
-    list(_name_problems(tree, data))
-    list(_schedule_problems(tree, data, {name: job} if job else {}))
+    _plugin_options(tree, base)
+    list(_name_problems(tree))
+    list(_schedule_problems(tree, {name: job} if job else {}))
     return {where[len(path) :]: text for where, text in tree.found.items()}
 
 
 @dataclass(slots=True)
 class _PathTree(Tree):
-    """A tree without a file, which keeps its problems by their paths."""
+    """A tree without a file. It keeps the texts of problems, by their paths and with their keys."""
 
     found: dict[binding.YamlPath, str] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
 
     def problem(self, path: binding.YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
-        del at_key
-        problem = Problem(self.file, 0, 0, wrong, right)
-        self.found.setdefault(path, _problem_text(problem))
-        return problem
+        text = units.join_clauses(wrong, right)
+        self.found[path] = f"{self.found[path]}; also {text}" if path in self.found else text
+        self.texts.append(text if at_key or not path else f"{'.'.join(map(str, path))}: {text}")
+        return Problem(self.file, 0, 0, wrong, right)
 
 
 def override_options(config: Config, job: Job, overrides: Mapping[str, object]) -> Any:
@@ -293,12 +285,10 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
     merged = {
         key: value for key, value in {**_configured_options(config, job), **overrides}.items() if value is not None
     }
-    tree, kind = _OptionTree(job.name), plugins.load("jobs", job.kind)
-    new_options, problems = structure(tree, (), merged, kind.Options, config.path.parent)
-    if problems:
-        raise InvalidOption(
-            f"{job.name} cannot run with these options: " + "; also ".join(_problem_text(each) for each in problems)
-        )
+    tree, kind = _PathTree(job.name), plugins.load("jobs", job.kind)
+    new_options, _ = structure(tree, (), merged, kind.Options, config.path.parent)
+    if tree.texts:
+        raise InvalidOption(f"{job.name} cannot run with these options: {'; also '.join(tree.texts)}")
     return new_options
 
 
@@ -310,23 +300,10 @@ def _configured_options(config: Config, job: Job) -> Mapping[str, object]:
         return {}
 
 
-@dataclass(slots=True)
-class _OptionTree(Tree):
-    """A tree without a file. Its problems name the key instead of line and column."""
-
-    def problem(self, path: binding.YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
-        named = "" if at_key or not path else f"{'.'.join(map(str, path))}: "
-        return Problem(self.file, 0, 0, named + wrong, right)
-
-
-def _problem_text(problem: Problem) -> str:
-    return units.join_clauses(problem.message, problem.hint)
-
-
 _PING = "https://hc-ping.com/${HC_BACKUP}"
 
 
-def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
+def _notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
     """Yield unknown names in `on-failure` and `on-recovery`, and invalid ping addresses."""
     yield from _unknown_notifiers(tree, (), config.notify)
     for name, job in config.jobs.items():
@@ -337,7 +314,7 @@ def notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
 
 
 def _unknown_notifiers(tree: Tree, path: binding.YamlPath, notify: Notify) -> Iterator[Problem]:
-    known = _names(tree, "notifiers")
+    known = tuple(_entries(tree, "notifiers"))
     for key, names in (("on-failure", notify.on_failure), ("on-recovery", notify.on_recovery)):
         for number, name in enumerate(names or ()):
             if name not in known:

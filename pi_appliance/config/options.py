@@ -5,16 +5,16 @@ and `config init`.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.triggers import Mqtt, Triggers
-from pi_appliance.config.units import EVERY_DAY, VOLUME, Days, Limits, Percent, Size
+from pi_appliance.config.units import EVERY_DAY, PORT, VOLUME, Days, Limits, Percent, Size
 from pi_appliance.errors import Issues
 from pi_appliance.scheduling.chance import Chance
 from pi_appliance.scheduling.schedule import Schedule
@@ -191,12 +191,6 @@ class Retention:
     max_runs: Annotated[int, "the number of runs kept of each job", Limits(1, wrong="keeps nothing")] = 1000
 
 
-def _port_problems(port: int) -> Issues:
-    if not 0 <= port <= 65535:  # 0: any that is free
-        return [(("port",), f"{port} is not a valid port", "write 1024 to 65535")]
-    return []
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Web:
     """The web page."""
@@ -204,11 +198,7 @@ class Web:
     host: Annotated[
         str, "the address to listen on; for anything but 127.0.0.1 the page asks for a password, at first for a new one"
     ] = "127.0.0.1"
-    port: Annotated[int, "the port to listen on"] = 8080
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        return _port_problems(self.port)
+    port: Annotated[int, "the port to listen on", PORT] = 8080
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,11 +208,7 @@ class MpdProxy:
     host: Annotated[
         str, "the address to listen on; anything but 127.0.0.1 needs an MPD_PROXY_PASSWORD of 8 characters or more"
     ] = "127.0.0.1"
-    port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
-
-    def check(self) -> Issues:
-        """Return the problems of the values."""
-        return _port_problems(self.port)
+    port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine", PORT] = 6601
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,16 +417,6 @@ class Config:
         return self.state_dir / "reports"
 
 
-class Event(StrEnum):
-    """The reason for a message."""
-
-    FAILURE = "failure"  # a job began to fail
-    RECOVERY = "recovery"  # a job that failed has succeeded again
-    CUSTOM = "words"  # a text from elsewhere, such as a systemd unit or a test
-    PING_SUCCESS = "ping-success"  # to `healthchecks-url`, after a successful run
-    PING_FAIL = "ping-fail"  # to `healthchecks-url`, after a failed run
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyTargets:
     """The notifiers of one job, and whether it has a `healthchecks-url`."""
@@ -457,45 +433,3 @@ class NotifyTargets:
             on_recovery=(config.notify if job.notify.on_recovery is None else job.notify).on_recovery or (),
             ping=job.healthchecks_url is not None,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """The text of a notification: a one-line title and a body."""
-
-    title: str
-    body: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutboxMessage:
-    """One row of the outbox: a message for one notifier."""
-
-    id: int
-    job: str  # '' without a job
-    run: int  # the id of the reported run; 0 without a run
-    notifier: str  # name of the notifier; '' for a ping
-    event: Event
-    created_at: datetime
-    message: Message  # empty unless `event` is CUSTOM: other texts are written when sent
-    attempts: int = 0
-    next_attempt_at: datetime  # no attempt before this time
-    last_error: str = ""  # our own text, which contains no secret
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotifierConfig:
-    """The notification settings, also those usable in an otherwise invalid file."""
-
-    path: Path
-    time_zone: ZoneInfo
-    name: str = ""
-    """The name of the appliance in its messages; "" stands for the host name."""
-    state_dir: Path | None = None
-    notifiers: Mapping[str, PluginConfig] = field(default_factory=dict)
-    on_failure: Sequence[str] = ()
-    pings: Mapping[str, str] = field(default_factory=dict)
-    other_secrets: Collection[str] = ()
-    """Names of the secrets of networks, which notifiers do not use."""
-    is_complete: bool = True
-    """Whether the file is valid. Only then is a name missing here certainly unknown."""

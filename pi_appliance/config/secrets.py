@@ -175,14 +175,9 @@ def with_environment(
 
 def read_closed(path: Path) -> bytes:
     """Read the private file `path`. Raises `Refused` if others can read it, or we cannot."""
-    refuse_if_others_can_read(path)
-    return read(path)
-
-
-def refuse_if_others_can_read(path: Path) -> None:
-    """Raise Refused if other users than its owner may read `path`."""
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise Refused(f"{path} can be read by others and is not used; run: chmod 600 {shlex.quote(str(path))}")
+    return read(path)
 
 
 def read(path: Path) -> bytes:
@@ -206,7 +201,7 @@ def parse(content: bytes, path: Path) -> dict[str, str]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         name, value = parse_line(line)
-        if value is None or not is_name(name):
+        if value is None or not name.replace("_", "").isalnum():
             # The line itself is not shown: it may be a secret.
             raise ConfigError(
                 [Problem(str(path), number, 1, "this line is not NAME=value", "such as X_CONSUMER_KEY=…")]
@@ -224,11 +219,6 @@ def parse_line(line: str) -> tuple[str, str | None]:
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     return name.strip(), value
-
-
-def is_name(text: str) -> bool:
-    """Return whether `text` is a valid name of a secret."""
-    return text.replace("_", "").isalnum()
 
 
 _MIN_LENGTH = 6  # characters of a variable that is only named like a secret

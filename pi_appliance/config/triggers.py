@@ -77,7 +77,11 @@ class Mqtt:
     """The MQTT broker. Its password is MQTT_PASSWORD in secrets.env."""
 
     host: Annotated[str, "the name or the address of the broker"]
-    port: Annotated[int | None, "its port; without it, 1883, or 8883 with tls"] = None
+    port: Annotated[
+        int | None,
+        "its port; without it, 1883, or 8883 with tls",
+        Limits(1, 65535, wrong="is not a valid port", right="write 1883"),
+    ] = None
     user: Annotated[str, "the user; its password is MQTT_PASSWORD in secrets.env"] = ""
     tls: Annotated[bool, "encrypt the connection and check the certificate of the broker"] = False
     ca_file: Annotated[Path | None, "the certificate of your own authority; without it, those of the system"] = None
@@ -89,8 +93,6 @@ class Mqtt:
         problems: Issues = []
         if not self.host or set(self.host) & set("/@ "):
             problems.append((("host",), f"{self.host!r} is not the name of a host", "write one such as 192.168.1.2"))
-        if self.port is not None and not 1 <= self.port <= 65535:
-            problems.append((("port",), f"{self.port} is not a valid port", "write 1883"))
         if not self.discovery_prefix or set(self.discovery_prefix) & set("+#"):
             wrong = f"{self.discovery_prefix!r} cannot begin a topic"
             problems.append((("discovery-prefix",), wrong, "write homeassistant"))

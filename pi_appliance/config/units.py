@@ -62,19 +62,21 @@ EVERY_DAY = Days(range(7))
 class Limits:
     """The smallest and the largest value of a key, for the check, the schema and forms.
 
-    `wrong` completes the message about another value.
+    `wrong` completes the message about another value. `right` is the correction, if it is not the
+    whole range.
     """
 
     minimum: int
     maximum: int | None = None
     wrong: str = field(kw_only=True)
+    right: str = field(default="", kw_only=True)
 
     def find_problem(self, value: int) -> tuple[str, str] | None:
         """Return the problem of `value` and its correction; None if it is allowed."""
         if self.minimum <= value and (self.maximum is None or value <= self.maximum):
             return None
         allowed = f"{self.minimum} or more" if self.maximum is None else f"{self.minimum} to {self.maximum}"
-        return f"{value} {self.wrong}", f"write {allowed}"
+        return f"{value} {self.wrong}", self.right or f"write {allowed}"
 
     @property
     def schema(self) -> dict[str, int]:
@@ -83,6 +85,7 @@ class Limits:
 
 
 VOLUME = Limits(0, 100, wrong="is not a valid volume")
+PORT = Limits(0, 65535, wrong="is not a valid port", right="write 1024 to 65535")  # 0: any that is free
 
 _SIZE_UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _BY_SMALL = {unit.lower(): size for unit, size in _SIZE_UNITS.items()} | {"k": 10**3, "m": 10**6, "g": 10**9, "b": 1}

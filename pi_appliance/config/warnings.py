@@ -33,7 +33,7 @@ def config_warnings(tree: Tree, config: Config, secrets: Mapping[str, str], now:
     ):
         right = f"write BACKUP_PASSPHRASE=… with {secret_names.MIN_PASSPHRASE} or more characters into secrets.env"
         warnings.append(tree.problem(("backup", "whole"), "no backup is made without a passphrase", right, at_key=True))
-    return [*warnings, *notifier_warnings(tree, config, secrets), *trigger_warnings(tree, config, secrets)]
+    return [*warnings, *_notifier_warnings(tree, config, secrets), *_trigger_warnings(tree, config, secrets)]
 
 
 def _hotspot_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
@@ -60,7 +60,7 @@ def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Probl
                 yield from (tree.problem(("jobs", name, "schedule", *place), wrong, right) for wrong, right in lints)
 
 
-def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
+def _notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield a warning for each notifier or ping with a missing secret."""
     for name, part in config.notifiers.items():
         if lack := plugins.load("notifiers", part.kind).missing_secrets(part.options, secrets):
@@ -72,7 +72,7 @@ def notifier_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) ->
             yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "add them to secrets.env")
 
 
-def trigger_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
+def _trigger_warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the triggers that lack a secret or a library."""
     for name, job in config.jobs.items():
         if (hook := job.triggers.webhook) and not secrets.get(hook):
@@ -100,7 +100,7 @@ def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -
     for name, part in config.notifiers.items():
         kind = plugins.load("notifiers", part.kind)
         if kind.missing_secrets(part.options, secrets):
-            continue  # notifier_warnings reports it
+            continue  # _notifier_warnings reports it
         try:
             kind.connect(part.options, secrets)
         except Refused as error:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from pi_appliance.config.options import Config, Event, OutboxMessage
+from pi_appliance.config.options import Config
 from pi_appliance.errors import UnknownName
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.child_runs import run_module
 from pi_appliance.scheduling.daemon_interface import Services
-from pi_appliance.storage.model import iso_time
+from pi_appliance.storage.model import Event, OutboxMessage, iso_time
 from pi_appliance.storage.notification_rules import Outbox
 from pi_appliance.system import clock, network
 

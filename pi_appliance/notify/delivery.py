@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random, SystemRandom
@@ -26,17 +26,36 @@ from pi_appliance.config import secrets, units
 from pi_appliance.config.binding import Tree, structure
 from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.loader import load_config, local_zone, read_yaml
-from pi_appliance.config.options import Config, Event, Message, NotifierConfig, OutboxMessage, PluginConfig
+from pi_appliance.config.options import Config, PluginConfig
 from pi_appliance.config.secrets import secret_names, secret_names_in
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import pings
 from pi_appliance.notify import messages
 from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.history import Store, open_history
+from pi_appliance.storage.model import Event, Message, OutboxMessage
 from pi_appliance.storage.notification_rules import MAX_WAIT, SENT_WINDOW, Outbox
 from pi_appliance.storage.run_log import read_log
 from pi_appliance.system import clock, files, network, process_tree
 from pi_appliance.system.backoff import retry_delay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifierConfig:
+    """The notification settings, also those usable in an otherwise invalid file."""
+
+    path: Path
+    time_zone: ZoneInfo
+    name: str = ""
+    """The name of the appliance in its messages; "" stands for the host name."""
+    state_dir: Path | None = None
+    notifiers: Mapping[str, PluginConfig] = field(default_factory=dict)
+    on_failure: Sequence[str] = ()
+    pings: Mapping[str, str] = field(default_factory=dict)
+    other_secrets: Collection[str] = ()
+    """Names of the secrets of networks, which notifiers do not use."""
+    is_complete: bool = True
+    """Whether the file is valid. Only then is a name missing here certainly unknown."""
 
 
 def load_notifiers(path: Path, state_dir: Path | None = None) -> NotifierConfig:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.options import Event, Message
 from pi_appliance.config.units import format_elapsed, format_time
-from pi_appliance.storage.model import Outcome, Run
+from pi_appliance.storage.model import Event, Message, Outcome, Run
 
 _MAX_LOG_LINES, _MAX_LOG_CHARACTERS = 20, 2_000
 _MAX_SUMMARY = 500  # characters

@@ -1,4 +1,4 @@
-"""Runs, their triggers and outcomes, and reports."""
+"""Runs, their triggers and outcomes, reports, and notifications."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -186,3 +186,37 @@ def run_variables(job: str, run: int, scheduled_for: str | None, trigger: Trigge
     """Return the environment variables that tell a program about its run."""
     values = {"JOB": job, "RUN": str(run), "SCHEDULED_FOR": scheduled_for, "TRIGGER": trigger}
     return {f"PI_APPLIANCE_{name}": str(value) for name, value in values.items() if value}
+
+
+class Event(StrEnum):
+    """The reason for a message."""
+
+    FAILURE = "failure"  # a job began to fail
+    RECOVERY = "recovery"  # a job that failed has succeeded again
+    CUSTOM = "words"  # a text from elsewhere, such as a systemd unit or a test
+    PING_SUCCESS = "ping-success"  # to `healthchecks-url`, after a successful run
+    PING_FAIL = "ping-fail"  # to `healthchecks-url`, after a failed run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """The text of a notification: a one-line title and a body."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxMessage:
+    """One row of the outbox: a message for one notifier."""
+
+    id: int
+    job: str  # '' without a job
+    run: int  # the id of the reported run; 0 without a run
+    notifier: str  # name of the notifier; '' for a ping
+    event: Event
+    created_at: datetime
+    message: Message  # empty unless `event` is CUSTOM: other texts are written when sent
+    attempts: int = 0
+    next_attempt_at: datetime  # no attempt before this time
+    last_error: str = ""  # our own text, which contains no secret

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from pi_appliance.config.options import Event, Message, NotifyTargets, OutboxMessage
+from pi_appliance.config.options import NotifyTargets
 from pi_appliance.storage.database import Database, Transaction, format_instant
-from pi_appliance.storage.model import FAILED_OUTCOMES, Outcome
+from pi_appliance.storage.model import FAILED_OUTCOMES, Event, Message, OutboxMessage, Outcome
 
 SENT_WINDOW = timedelta(minutes=10)  # time for which a sent row is kept
 MAX_WAIT = timedelta(hours=6)  # maximum delay of the next attempt

@@ -123,6 +123,7 @@ def test_a_program_is_neither_shown_nor_added_nor_copied(appliance: ServedApplia
         ({"set": ["nice"]}, "write KEY=VALUE"),
         ({"set": ["nice=99"]}, "nice: 99 is not a valid niceness; write 0 to 19"),
         ({"set": ["with.lines="]}, "with: 'lines' is missing"),
+        ({"set": ["with.lines=", "with.network="]}, "; also 'network' is missing; add network: …"),
         ({"set": ["retry.max-retries=[1"]}, "retry.max-retries: not YAML"),
         ({"set": ["with.network=nowhere"]}, "no network is called 'nowhere'"),
         ({"schedule": "66 * * * *"}, "schedule: invalid minute"),

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.options import Message, NotifyTargets
+from pi_appliance.config.options import NotifyTargets
 from pi_appliance.errors import Unavailable
 from pi_appliance.notify.delivery import DeliveryBatch, load_notifiers
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.model import Message, Outcome, Trigger
 from pi_appliance.storage.notification_rules import Outbox
 from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import Installation

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.config.options import Message, NotifyTargets
+from pi_appliance.config.options import NotifyTargets
 from pi_appliance.notify.delivery import OutboxDispatcher
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.model import Message, Outcome, Trigger
 from pi_appliance.storage.notification_rules import Outbox
 from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import Installation, wait_until

@@ -5,10 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.options import Event
 from pi_appliance.notify import messages
 from pi_appliance.notify.messages import JobEvent
-from pi_appliance.storage.model import Outcome, Run, Trigger
+from pi_appliance.storage.model import Event, Outcome, Run, Trigger
 
 BEGAN = datetime(2026, 5, 1, 4, 15, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Berlin")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.options import Event, Message, NotifyTargets
+from pi_appliance.config.options import NotifyTargets
 from pi_appliance.storage.history import Store
-from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.model import Event, Message, Outcome, Trigger
 from pi_appliance.storage.notification_rules import Outbox
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

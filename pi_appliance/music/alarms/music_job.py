@@ -13,6 +13,7 @@ from typing import Annotated
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets
+from pi_appliance.config.binding import yaml_key
 from pi_appliance.config.options import Job
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import VOLUME, Names
@@ -112,14 +113,13 @@ class Options:
 
     def _misplaced_keys(self) -> Issues:
         changed = [each for each in fields(self) if each.name != "action" and getattr(self, each.name) != each.default]
-        keys = [each.name.rstrip("_").replace("_", "-") for each in changed]
         return [
             (
                 (key,),
                 f"{key} does not belong to action: {self.action}",
                 f"its keys are {', '.join(sorted(_KEYS[self.action]))}",
             )
-            for key in keys
+            for key in map(yaml_key, changed)
             if key not in _KEYS[self.action]
         ]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
+from pi_appliance.config.units import PORT
 from pi_appliance.errors import Issues
 from pi_appliance.music.mpd import player
 
@@ -20,7 +21,7 @@ class Options:
     """Options under `with:` of a player of kind `volumio`."""
 
     address: Annotated[str, "its name or address, with :port if that is not 3000"] = "volumio.local"
-    listen: Annotated[int, "the port on which the appliance receives Volumio's push notifications; 0: any"] = 0
+    listen: Annotated[int, "the port on which the appliance receives Volumio's push notifications; 0: any", PORT] = 0
     poll: Annotated[timedelta, "how often to read the state while there are no push notifications"] = timedelta(
         seconds=5
     )
@@ -32,9 +33,6 @@ class Options:
             _parse_address(self.address)
         except ValueError as error:
             problems.append((("address",), f"{self.address!r} is not an address of Volumio", str(error)))
-        if not 0 <= self.listen < 65_536:
-            hint = "a port is a number up to 65535; 0: any free one"
-            problems.append((("listen",), f"{self.listen} is not a valid port", hint))
         if self.poll < timedelta(seconds=1):
             problems.append((("poll",), "that would keep Volumio busy", "use at least one second, such as 5s"))
         return problems

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pi_appliance.config import secrets as addresses
-from pi_appliance.config.options import Event, Message
 from pi_appliance.errors import ApplianceError, Issues, Refused, Unavailable
+from pi_appliance.storage.model import Event, Message
 from pi_appliance.system import http
 
 _FORMS = "https://appriseit.com/services/"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pi_appliance.config.options import Event, Message
 from pi_appliance.errors import Issues, Refused, Unavailable
+from pi_appliance.storage.model import Event, Message
 
 _LONGEST = 25.0  # seconds that the program may take
 _TITLE = "{title}"
