@@ -24,7 +24,7 @@ _KERNEL_INTERVAL = 5.0  # seconds
 
 @click.group("cluster")
 def cluster() -> None:
-    """Hold the command that is more than an operation."""
+    """Hold the command `run`; the other commands are operations."""
 
 
 @cluster.command("run", short_help="Run the scheduler or the workers of this machine.")

@@ -89,7 +89,7 @@ def number(name: str, help: str, low: float, high: float, **more: Any) -> Argume
 
     def parse(value: object) -> float:
         parsed = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
-        if not low <= parsed <= high:  # also false for nan
+        if not low <= parsed <= high:  # nan fails this comparison, too
             raise ValueError
         return parsed
 

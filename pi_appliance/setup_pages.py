@@ -19,7 +19,7 @@ from starlette.routing import Route
 from pi_appliance.access.authenticator import Authenticator, cookie
 from pi_appliance.access.pages import browser_name
 from pi_appliance.access.password import SetupFile, store_password
-from pi_appliance.config import editing
+from pi_appliance.config import editing, units
 from pi_appliance.config.binding import parse_yaml
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.music import sound_cards
@@ -238,7 +238,7 @@ def _sentence(error: ApplianceError) -> str:
     """Return `error` without its place in the file, because the owner does not see the file."""
     if isinstance(error, ConfigError) and error.problems:
         first = error.problems[0]
-        return f"{first.message}; {first.hint}" if first.hint else first.message
+        return units.join_clauses(first.message, first.hint)
     return str(error)
 
 

@@ -109,7 +109,9 @@ def find_pages() -> list[tuple[str, int]]:
     try:
         from zeroconf import IPVersion, ServiceBrowser, Zeroconf  # noqa: PLC0415 - optional, 5 MB
     except ImportError:
-        raise Refused("to find the first machine, the package zeroconf is missing; name it with --address") from None
+        raise Refused(
+            "the package zeroconf is missing, so the first machine cannot be found; name the machine with --address"
+        ) from None
     names = set[str]()
 
     def note(*, name: str, **_: object) -> None:

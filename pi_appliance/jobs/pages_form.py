@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from pi_appliance.config import units
 from pi_appliance.config.binding import YamlPath
 from pi_appliance.config.options import Job
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
@@ -318,5 +319,5 @@ def _with_errors(form: JobForm, errors: Mapping[str, str]) -> JobForm:
 def problem_texts(error: ApplianceError) -> list[str]:
     """Return the problems of `error` without their places in the file, one text for each."""
     if isinstance(error, ConfigError) and error.problems:
-        return [each.message + (f"; {each.hint}" if each.hint else "") for each in error.problems]
+        return [units.join_clauses(each.message, each.hint) for each in error.problems]
     return [str(error)]

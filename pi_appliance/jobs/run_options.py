@@ -1,4 +1,4 @@
-"""The optional parts of a job kind, and those about the options of one run.
+"""The optional parts of a job kind, and the functions that use them for one run.
 
 Every kind has `Options` and `run(options, context) -> Result`, or `program` and `result` as in
 `jobs/command_job.py`. Each of the other parts may be missing:
@@ -14,11 +14,12 @@ Every kind has `Options` and `run(options, context) -> Result`, or `program` and
 | `has_pending_work(store, job, now=)` | whether a run that only resumes is due |
 | `prune(store, max_age, now=)` | deletes old data of the kind |
 | `run_options(options)` | the keys under `with:` that may differ for one run |
-| `missing_for_run(options)` | what a run of a job with these options would lack, '' for nothing |
-| `plan(options, config, job, progress)` | what a run would do: `rows()`, `to_json()`, `refused` |
-| `own_page(options)` | their page, with `{job}` for the name; '' for the list of jobs |
+| `missing_for_run(options)` | why a run with these options would fail, or '' |
+| `plan(options, config, job, progress)` | a plan of the run: `rows()`, `to_json()`, `refused` |
+| `own_page(options)` | the page of the job (`{job}`: its name), '' for the list of jobs |
 
-A kind without `run_options` takes none, above all `command`: a run never starts another program.
+A run of a kind without `run_options` takes no options. `command` has none, so a run never starts
+another program than the configured one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -60,7 +60,8 @@ def one_run(run: Result) -> str:
 
 def one_run_with_log(run: Result) -> str:
     """Return `run` in one line for a terminal, with the command that shows its log."""
-    return visible(one_run(run)) + (f"; see: pi-appliance jobs log {run['id']}" if run["attempts"] else "")
+    line = visible(one_run(run))
+    return f"{line}; see: pi-appliance jobs log {run['id']}" if run["attempts"] else line
 
 
 def exit_status(run: Result) -> int:
@@ -142,8 +143,8 @@ def paused_job(result: Any, _: Values) -> str:
 
 def resumed_job(result: Any, _: Values) -> str:
     """Return the next slot of the job."""
-    next_slot = f"; next slot: {_slot_time(result['next']['local'])}" if result["next"] else ""
-    return f"{result['job']} is resumed{next_slot}"
+    line = f"{result['job']} is resumed"
+    return f"{line}; next slot: {_slot_time(result['next']['local'])}" if result["next"] else line
 
 
 def skipped_slot(result: Any, _: Values) -> str:

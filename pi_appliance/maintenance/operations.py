@@ -103,8 +103,8 @@ def show_facts(result: Any, _: object) -> str:
 
 def show_request(result: Any, _: object) -> str:
     """Return what happens now, and the runs that are asked to end."""
-    runs = ", ".join(result["running"])
-    return f"{result['request']} is on its way" + (f"; these runs get {result['grace']} to end: {runs}" if runs else "")
+    line, runs = f"{result['request']} is on its way", ", ".join(result["running"])
+    return f"{line}; these runs get {result['grace']} to end: {runs}" if runs else line
 
 
 def show_update(result: Any, _: object) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from pi_appliance import plugins
-from pi_appliance.config import secrets
+from pi_appliance.config import secrets, units
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import InvalidOption, Refused, Unavailable, UnknownName
 from pi_appliance.music import sound_cards
@@ -151,7 +151,7 @@ async def check_player(services: MusicServices, values: Values) -> PlayerCheckJs
         await player.close()
     names = ", ".join(each.name for each in outputs if each.on)
     mixer = "the volume can be set" if Capability.VOLUME in capabilities else "it has no mixer"
-    return {"text": f"{options.address} answers; {mixer}{f'; output: {names}' if names else ''}"}
+    return {"text": units.join_clauses(f"{options.address} answers", mixer, f"output: {names}" if names else "")}
 
 
 class CapabilityJson(TypedDict):

@@ -116,7 +116,7 @@ class Track:
     label: Annotated[str, "the title, or the last part of the URI"] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the label."""
+        """Set the label that people see: the title, else the last part of the address."""
         address = hide_credentials(self.uri) if is_stream(self.uri) else self.uri
         object.__setattr__(self, "label", self.title or address.rstrip("/").rsplit("/", 1)[-1])
 

@@ -152,8 +152,8 @@ def volume(result: Any, _: Values) -> str:
     current, requested = _player_of(result)["volume"], result["requested"]
     if current is None:
         return "the player has no mixer"
-    limited = requested is not None and current < requested
-    return f"volume {current}%{', the maximum that is allowed now' if limited else ''}"
+    is_limited = requested is not None and current < requested
+    return f"volume {current}%, the maximum that is allowed now" if is_limited else f"volume {current}%"
 
 
 def modes(result: Any, values: Values) -> str:

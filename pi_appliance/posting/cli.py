@@ -299,9 +299,9 @@ def _describe_post(slot: Result) -> str:
 
 def _forecast_line(job: str, network: str, month: Result) -> str:
     count = f"{month['posts']:.1f}".removesuffix(".0")
-    cap = f"; monthly-cap {units.format_money(Decimal(month['monthly_cap']))}" if month["monthly_cap"] else ""
+    cap = f"monthly-cap {units.format_money(Decimal(month['monthly_cap']))}" if month["monthly_cap"] else ""
     cost = units.format_money(Decimal(month["cost"]))
-    return f"average month: {count} posts of {job} on {network}, for {cost}{cap}"
+    return units.join_clauses(f"average month: {count} posts of {job} on {network}, for {cost}", cap)
 
 
 def show_lines(result: Any, _: Values) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from pi_appliance import plugins
-from pi_appliance.config import secret_writer
+from pi_appliance.config import secret_writer, units
 from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.options import Config
 from pi_appliance.config.secret_writer import SecretFile
@@ -234,8 +234,7 @@ def log_in_over_pipes(path: str, name: str) -> None:
         account, file = log_in(config, name, lambda on_secret: _PipePrompt(send, on_secret))
         with contextlib.suppress(ApplianceError):  # the limits of the server are cached, by which `tweets check` counts
             _ = connect(config, name, {**load_secrets(config), **file.values()}).limits
-        restart = "; restart the service to use them" if file.credential else ""
-        send({"account": f"{account}{restart}"})
+        send({"account": units.join_clauses(account, "restart the service to use them" if file.credential else "")})
     except ApplianceError as error:
         send({"error": str(error)})
 

@@ -77,8 +77,8 @@ class WeightedProgress:
     parts: int
     number: int = -1
     name: str = ""
-    part: float = 0.0  # clock in seconds that never goes back
-    seconds: Callable[[], float] = lambda: 0.0  # a monotonic clock
+    part: float = 0.0  # progress of the current part, 0 to 1
+    seconds: Callable[[], float] = lambda: 0.0  # returns the seconds of a clock that never goes back
     _estimate: Estimate = field(init=False)
 
     def start_part(self, name: str) -> None:

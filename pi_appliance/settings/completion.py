@@ -50,7 +50,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Outline:
-    """The keys of a text, the values on their lines, and the position at which the text ends."""
+    """What reading a text line by line yields: keys, values, and where the text ends."""
 
     frames: list[_Frame] = field(default_factory=lambda: [_Frame(-1, ())])
     values: dict[YamlPath, str] = field(default_factory=dict)

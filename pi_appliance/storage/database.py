@@ -452,7 +452,7 @@ class Database:
                 raise DatabaseCorrupt(f"{self.path} is damaged: {error}") from None
             raise Unavailable(f"{self.path} cannot be used: {error}; {_disk_advice(self.path.parent)}") from None
         except UnicodeDecodeError:  # a text in a table or in a message of SQLite is not valid
-            raise DatabaseCorrupt(f"{self.path} is damaged: a text in it is none") from None
+            raise DatabaseCorrupt(f"{self.path} is damaged: it contains a text that is not UTF-8") from None
         except OSError as error:
             reason = error.strerror or str(error)
             raise Unavailable(f"{self.path} cannot be used: {reason}; {_disk_advice(self.path.parent)}") from None

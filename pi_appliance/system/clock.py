@@ -126,7 +126,7 @@ def boot_id() -> str:
 
 
 class SystemClock:
-    """The `Clock` of this machine."""
+    """The `Clock` that reads the clocks of this machine."""
 
     def now(self) -> datetime:
         """Return the time of the wall clock in UTC."""

@@ -67,7 +67,10 @@ class StaticFiles:
         self._version = hashlib.sha256(repr(self._files).encode()).hexdigest()[:12]
 
     def address(self, name: str) -> str:
-        """Return the address of a file. Files that import each other are in the same folder."""
+        """Return the address of a file, which changes with the version of all files.
+
+        The version is a folder in the address, so scripts can import each other by relative paths.
+        """
         return f"/static/{self._version}/{name}"
 
     def routes(self) -> list[Route]:

@@ -11,7 +11,7 @@ from pi_appliance.wifi.operations import JOIN
 
 @click.group("system")
 def system() -> None:
-    """Hold the commands that are more than an operation."""
+    """Hold the commands that ask at the terminal; the others are operations."""
 
 
 @system.group("wifi")

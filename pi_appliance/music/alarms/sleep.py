@@ -275,5 +275,7 @@ class VolumeSession(MusicSession):
             await self.volume.set(fade.at(age))
             if age >= fade.seconds:
                 volume = (await self.player.state()).volume
-                limited = f", not {fade.end}: the volume is limited" if volume != fade.end else ""
-                self.finish(f"volume {volume}{limited}")
+                is_limited = volume != fade.end
+                self.finish(
+                    f"volume {volume}, not {fade.end}: the volume is limited" if is_limited else f"volume {volume}"
+                )

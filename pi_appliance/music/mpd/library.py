@@ -125,7 +125,7 @@ async def _search_songs(
 
 def _add_command(name: str, source: Uri) -> Command:
     if not source.uri:
-        raise Refused("nothing is named to add")
+        raise Refused("no file or address is named to add")
     return ("playlistadd", name, source.uri if model.is_stream(source.uri) else source.uri.strip("/"))
 
 

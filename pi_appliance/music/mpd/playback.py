@@ -115,7 +115,7 @@ async def _find_add_command(mpd: MpdConnection, source: Source) -> Command:
 async def _find_library_command(mpd: MpdConnection, uri: str) -> Command:
     path = uri.strip("/")
     if not uri:
-        raise Refused("nothing is named to add")
+        raise Refused("no file or address is named to add")
     if not parsing.is_in_library(path):
         raise Refused(f"the library has no {uri!r}")
     try:

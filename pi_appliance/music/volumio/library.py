@@ -265,7 +265,7 @@ class VolumioLibrary:
 
     async def _find_uri(self, source: Uri) -> PlayableItems:
         if not source.uri.strip():
-            raise Refused("nothing is named to add")
+            raise Refused("no file or address is named to add")
         if source.uri.startswith(("http://", "https://")):
             title = source.title or source.uri
             item = {"uri": source.uri, "service": "webradio", "type": "webradio", "title": title, "name": title}

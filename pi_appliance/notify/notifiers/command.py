@@ -74,7 +74,7 @@ class CommandNotifier:
         except subprocess.TimeoutExpired:
             raise Unavailable(f"{program} took longer than {_LONGEST:.0f}s") from None
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "an argument that no program can take"
+            reason = error.strerror if isinstance(error, OSError) else "its arguments have invalid characters"
             raise Refused(f"{program} cannot be run: {reason}") from None
         if ended.returncode:
             raise Refused(f"{program} ended with status {ended.returncode}")

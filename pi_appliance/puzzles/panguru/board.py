@@ -157,7 +157,7 @@ def describe(board: Board | str) -> str:
     if board.custom_lines:
         no_centre = _list_pairs(board.custom_lines) == _list_pairs(triangle_lines(len(board.plates)))
         size += ", no move down the middle" if no_centre else ", custom table of moves"
-    return size + (f", and {pluralize(board.random_boards, 'random board')}" if board.random_boards else "")
+    return f"{size}, and {pluralize(board.random_boards, 'random board')}" if board.random_boards else size
 
 
 def draw_triangles(plates: str, pebbles: str) -> str:

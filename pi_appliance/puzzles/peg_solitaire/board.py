@@ -88,7 +88,7 @@ def describe(board: Board | str) -> str:
         size += " of a triangular board"
     if board.goal:
         size += f", the last one at {board.goal}"
-    return size + (", counted with all positions" if board.all_positions else "")
+    return f"{size}, counted with all positions" if board.all_positions else size
 
 
 def _find_goal(board: Board, name: str) -> Hole:

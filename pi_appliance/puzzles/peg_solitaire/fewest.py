@@ -103,7 +103,7 @@ class MinMoveSearch:
         at = {hole: 1 << number for number, hole in enumerate(field.board.holes)}
         self.spare = int(any(at[hole] & field.goals & self.unjumpable for hole in ends))
         self.checkpoint = field.checkpoint("moves", runtime)
-        self.classes_seen = self.tried = 0  # numbers of all searches so far
+        self.classes_seen = self.tried = 0  # classes seen, and jumps tried, by all searches so far
         self.layers: Layers
 
     def run(self) -> int:

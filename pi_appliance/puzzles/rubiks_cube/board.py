@@ -92,7 +92,7 @@ def describe(board: Board | str) -> str:
         text += ", no time limit"
     elif board.seconds != 1:
         text += f", {board.seconds:g} seconds"
-    return text + (f", stops at {board.target} moves" if board.target else "")
+    return f"{text}, stops at {board.target} moves" if board.target else text
 
 
 def is_solved(board: Board) -> bool:

@@ -63,7 +63,7 @@ class Fault(NamedTuple):
 def parse(text: str, file: str = "board") -> Board:
     """Return the cube in `text`; a scramble is applied to a solved one. Raises ConfigError.
 
-    If each line is a cube by itself, return all of them: stickers in one row, or moves after 3x3:.
+    If each line is a cube, return all of them. A line has its stickers, or `3x3:` and its moves.
 
     >>> from pi_appliance.puzzles import rubiks_cube
     >>> rubiks_cube.parse("R U").facelets[:9]
@@ -248,7 +248,8 @@ def _colour_count_faults(facelets: str, side: int, names: Mapping[str, str]) -> 
     for face in FACES:
         if counts[face] > area:
             at = [number for number, colour in enumerate(facelets) if colour == face][area]
-            message = f"there are {counts[face]} {names[face]}" + (f", but {too_few}" if too_few else "")
+            message = f"there are {counts[face]} {names[face]}"
+            message = f"{message}, but {too_few}" if too_few else message
             yield Fault(at, message, f"each of the six colours comes {area} times")
 
 

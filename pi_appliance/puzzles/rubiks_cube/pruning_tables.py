@@ -94,7 +94,7 @@ def turn_masks() -> list[int]:
 
 
 def shortest_lists() -> bytes:
-    """Return, for each set of turns (as bits), the number of the shortest list with all of them."""
+    """Return the number of the shortest list that contains each set of turns (as bits)."""
     masks = turn_masks()
     exact = {mask: number for number, mask in enumerate(masks)}
     whole = [sum(7 << 3 * face for face in range(6) if faces >> face & 1) for faces in range(64)]

@@ -63,7 +63,10 @@ class Deadline:
             signal.signal(signal.SIGCONT, old_handler)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left, or None without a limit. Call it often."""
+        """Return the seconds left, or None without a limit.
+
+        It also measures suspensions by the gaps between its calls, so it must be called often.
+        """
         now = time.monotonic()
         gap, self._checked_at = now - self._checked_at, now
         if gap >= self._longest_gap or now - self._gap_ended_at > _LATE_SIGNAL_SECONDS:

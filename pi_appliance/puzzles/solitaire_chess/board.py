@@ -59,7 +59,7 @@ class Board:
     king: str = "free"  # "last": the king may not be captured
     capture_limit: int = 0  # how often one piece may capture; 0: no limit
     search: str = "depth"  # "breadth": all positions after one capture, after two, and so on
-    generated_pieces: int = 0  # pieces on boards that are generated from this one; 0: as many
+    generated_pieces: int = 0  # pieces on boards that are generated from this one; 0: as many as on this one
     generated_size: tuple[int, int] | None = None
     """The files and ranks of boards generated from this one; None: the same."""
 
