@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table, local_config_option
+from pi_appliance.cli.client import format_table, local_config_option
 from pi_appliance.config.units import format_size
 from pi_appliance.errors import Refused
+from pi_appliance.system.shown_time import format_local_time
 
 if TYPE_CHECKING:
     from pi_appliance.cluster.client import MemberFolder

@@ -5,6 +5,7 @@ from typing import Any
 
 from pi_appliance.errors import Problem
 from pi_appliance.operations import Operation, Values, boolean, integer, text
+from pi_appliance.system.shown_time import format_local_time
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -65,8 +66,6 @@ OPERATIONS: Sequence[Operation] = (
 
 def show_status(result: Any, _: Values) -> str:
     """Return the state of the daemon, with one fact per line."""
-    from pi_appliance.cli.client import format_local_time  # noqa: PLC0415 - the daemon needs no click
-
     upcoming, running, started = result["next"], result["running"], format_local_time(result["started_at"])
     rows = [
         ("pi-appliance", f"{result['version']}, running since {started} (process {result['pid']})"),

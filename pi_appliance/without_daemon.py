@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from pi_appliance.cli import client
 from pi_appliance.config import find_config, secrets
 from pi_appliance.config.config_file import load_for_history
 from pi_appliance.config.loader import load_config
@@ -23,6 +22,7 @@ from pi_appliance.scheduling.child_runs import ChildRuns, start_detached
 from pi_appliance.storage.model import Trigger
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock, files
+from pi_appliance.system.shown_time import use_time_zone
 
 if TYPE_CHECKING:
     from pi_appliance.music.usb.drives import UsbDrives
@@ -44,7 +44,7 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
 
 
 def _run(operation: Operation, values: Values, appliance: Appliance) -> object:
-    client.use_time_zone(str(appliance.config.time_zone))
+    use_time_zone(str(appliance.config.time_zone))
     return asyncio.run(_run_handler(operation, values, appliance))
 
 

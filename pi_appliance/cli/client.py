@@ -3,14 +3,13 @@
 It uses no HTTP library: importing one takes longer than the whole command.
 """
 
-import contextlib
 import json
 import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from datetime import datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -30,6 +29,7 @@ from pi_appliance.operations import (
 )
 from pi_appliance.system import runtime_socket
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, JOIN_GROUP, socket_name
+from pi_appliance.system.shown_time import use_time_zone
 
 START_HINT = "start it with `sudo systemctl start pi-appliance`, or `pi-appliance up` for a daemon of your own"
 _ASKED = ContextVar[str]("_ASKED", default="")  # the name of the socket of the daemon that was asked last
@@ -280,24 +280,6 @@ def visible(text: str) -> str:
 def printable(text: str) -> str:
     """Return `text` with a space for each character that would move the cursor."""
     return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
-
-
-_TIME_ZONE = ContextVar[str]("_TIME_ZONE", default="")
-
-
-def use_time_zone(name: str = "") -> None:
-    """Show times in the time zone `name`, by default in the time zone of this terminal."""
-    _TIME_ZONE.set(name)
-
-
-def format_local_time(instant: str) -> str:
-    """Return `instant`, in ISO 8601, in the time zone of the addressed appliance, to the minute."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most commands show no time
-
-    zone: tzinfo | None = None
-    with contextlib.suppress(KeyError, ValueError, OSError):  # this machine may not know the time zone
-        zone = ZoneInfo(name) if (name := _TIME_ZONE.get()) else None
-    return datetime.fromisoformat(instant).astimezone(zone).strftime("%a %Y-%m-%d %H:%M")
 
 
 def _cell_text(value: object) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table, plain_text, visible
+from pi_appliance.cli.client import format_table, plain_text, visible
 from pi_appliance.operations import Values
+from pi_appliance.system.shown_time import format_local_time
 
 Result = Mapping[str, Any]
 _TEMPORARY = 75  # as in sysexits.h: try again later

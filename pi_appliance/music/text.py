@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import format_local_time, format_table, printable
+from pi_appliance.cli.client import format_table, printable
 from pi_appliance.config import units
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.player_settings import SETTINGS, find_setting
 from pi_appliance.operations import Values
+from pi_appliance.system.shown_time import format_local_time
 
 _MINUTES = "%a %Y-%m-%d %H:%M"
 

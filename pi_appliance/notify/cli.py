@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.client import config_option, format_local_time, format_table, visible
+from pi_appliance.cli.client import config_option, format_table, visible
 from pi_appliance.errors import Refused
 from pi_appliance.operations import Values
+from pi_appliance.system.shown_time import format_local_time
 
 _MAX_STDIN = 100_000  # characters
 _NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"

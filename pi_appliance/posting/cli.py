@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.cli.client import config_option, format_local_time, format_table, json_option, visible
+from pi_appliance.cli.client import config_option, format_table, json_option, visible
 from pi_appliance.config import units
 from pi_appliance.operations import Values
+from pi_appliance.system.shown_time import format_local_time
 
 if TYPE_CHECKING:
     from pi_appliance.config.secret_writer import SecretFile

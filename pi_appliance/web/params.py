@@ -23,6 +23,7 @@ from pi_appliance.operations import MAX_BODY, Argument, Operation, parse_argumen
 from pi_appliance.roles import Role
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.system.runtime_socket import ZONE_HEADER
+from pi_appliance.system.shown_time import use_time_zone
 from pi_appliance.web.security import HIDDEN, RoleRoute, local_target, owner_text, require_roles
 
 _MAX_FIELDS = 60  # fields of a form
@@ -165,6 +166,7 @@ def _form_route(path: str, by_method: Mapping[str, Operation], services: Service
             return RedirectResponse(f"{local_target(form_page)}?{urlencode(again)}", 303)
         next_page = local_target(_referring_page(request) if target is None else target)
         if request.headers.get("accept") == "application/json":  # the request is from a script
+            use_time_zone(str(services.daemon.appliance.config.time_zone))
             return JSONResponse({"answer": operation.answer_to(result, values), "next_page": next_page})
         return RedirectResponse(next_page, 303)
 

@@ -314,3 +314,11 @@ def test_a_favourite_is_marked_listed_and_removed(appliance: ServedAppliance) ->
     press(appliance, "player/unlike", {"uri": "a.ogg"})
     assert "There is nothing here" in appliance.ask("/music/library?by=favourites").text
     assert appliance.player.thought["a.ogg"] == TrackRating(rating=8)
+
+
+def test_an_answer_to_a_press_has_the_times_of_the_configured_time_zone(tmp_path: Path) -> None:
+    config = configuration(tmp_path, jobs="  sleep:\n    kind: music\n    with: {action: sleep}\n")
+    config.write_text(config.read_text().replace("Europe/London", "Asia/Kathmandu"))
+    with served(config) as appliance:
+        answer = appliance.ask("/do/sleep", urlencode({"at": "23:10"}), Accept="application/json")
+        assert re.fullmatch(r"The music stops \w{3} \d{4}-\d\d-\d\d 23:10", answer.json["answer"])
