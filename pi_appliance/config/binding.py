@@ -27,6 +27,7 @@ from pi_appliance.errors import ConfigError, Problem, suggest
 from pi_appliance.scheduling import schedule
 from pi_appliance.scheduling.chance import Chance, parse_chance
 from pi_appliance.scheduling.schedule import Schedule
+from pi_appliance.system.files import expand_user
 
 YamlPath = tuple[str | int, ...]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is not there on every 32-bit Pi
@@ -318,7 +319,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(Money, parsed_by(units.parse_money))
     converter.register_structure_hook(Names, parsed_by(_names))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
-    converter.register_structure_hook(Path, by_text(_file, "a file name"))
+    converter.register_structure_hook(Path, by_text(lambda text: _BASE.get() / expand_user(text), "a file name"))
     converter.register_structure_hook(Chance, parsed_by(parse_chance))
     converter.register_structure_hook_func(lambda cls: cls == Schedule, parsed_by(schedule.parse_schedule))
     optional = Union[Schedule, None]  # noqa: UP007 - X | None of a union of classes is flattened, and must be found as such
@@ -327,7 +328,7 @@ def _converter() -> Converter:
     )
     converter.register_structure_hook_factory(is_sequence, lambda cls: _list(cls, converter))
     converter.register_structure_hook_factory(is_mapping, lambda cls: _mapping(cls, converter))
-    converter.register_structure_hook_factory(is_dataclass, lambda cls: _section(cls, converter))
+    converter.register_structure_hook_factory(is_dataclass, lambda cls: _Section(cls, converter))
     return converter
 
 
@@ -359,40 +360,49 @@ def _mapping(cls: Any, converter: Converter) -> Callable[[object, Any], Any]:
     return convert
 
 
-def _section(cls: Any, converter: Converter) -> Callable[[object, Any], Any]:
-    hints = get_type_hints(cls, include_extras=True)
-    names = {yaml_key(each): each.name for each in fields(cls) if is_in_yaml(each)}
-    kinds = {key: hints[name] for key, name in names.items()}
-    limits = {key: each for key, kind in kinds.items() for each in get_args(kind) if isinstance(each, Limits)}
-    required = [yaml_key(each) for each in fields(cls) if is_required(each)]
+class _Section:
+    """The hook of a data class."""
 
-    def convert(value: object, _: Any) -> Any:
-        if value is None and not required:
+    def __init__(self, cls: Any, converter: Converter) -> None:
+        hints = get_type_hints(cls, include_extras=True)
+        self._cls, self._converter = cls, converter
+        self._names = {yaml_key(each): each.name for each in fields(cls) if is_in_yaml(each)}
+        self._kinds = {key: hints[name] for key, name in self._names.items()}
+        self._required = [yaml_key(each) for each in fields(cls) if is_required(each)]
+        self._limits = {
+            key: each for key, kind in self._kinds.items() for each in get_args(kind) if isinstance(each, Limits)
+        }
+
+    def __call__(self, value: object, _: Any) -> Any:
+        if value is None and not self._required:
             value = {}
         if not isinstance(value, Mapping):
             wrong = f"{_format_value(value)} is not a section"
-            raise _InvalidPart([_Issue((), wrong, f"write keys under it: {', '.join(kinds)}")])
-        parts, issues = _convert_parts(converter, (item for item in value.items() if item[0] in kinds), kinds.get)
-        issues += (
-            _Issue((), f"{key!r} is missing", f"add {key}: {_example(kinds[key])}")
-            for key in required
-            if key not in value
-        )
-        issues += (
-            _Issue((key,), f"unknown key {key!r}", suggest(key, list(kinds)), True) for key in value if key not in kinds
-        )
-        ranges = ((key, limits[key].find_problem(parts[key])) for key in limits if parts.get(key) is not None)
-        issues += (_Issue((key,), *problem) for key, problem in ranges if problem)
-        empty = {key: _empty_value(kinds[key]) for key in required if key not in parts}
-        section = cls(**{names[key]: part for key, part in {**empty, **parts}.items()})
-        if callable(getattr(section, "check", None)) and None not in empty.values():  # `updates` has a key of this name
+            raise _InvalidPart([_Issue((), wrong, f"write keys under it: {', '.join(self._kinds)}")])
+        known = ((key, each) for key, each in value.items() if key in self._kinds)
+        parts, issues = _convert_parts(self._converter, known, self._kinds.__getitem__)
+        issues += [*self._wrong_keys(value), *self._out_of_limits(parts)]
+        empty = {key: _empty_value(self._kinds[key]) for key in self._required if key not in parts}
+        section = self._cls(**{self._names[key]: part for key, part in {**empty, **parts}.items()})
+        if callable(getattr(section, "check", None)) and None not in empty.values():  # `updates` has a key `check`
             wrong_keys = {*empty, *(each.path[0] for each in issues if each.path)}
             issues += (each for each in starmap(_Issue, section.check()) if not each.concerns(wrong_keys))
         if issues:
             raise _InvalidPart(issues, section)
         return section
 
-    return convert
+    def _wrong_keys(self, data: Mapping[str, object]) -> Iterator[_Issue]:
+        for key in data:
+            if key not in self._kinds:
+                yield _Issue((key,), f"unknown key {key!r}", suggest(key, list(self._kinds)), at_key=True)
+        for key in self._required:
+            if key not in data:
+                yield _Issue((), f"{key!r} is missing", f"add {key}: {_example(self._kinds[key])}")
+
+    def _out_of_limits(self, parts: Mapping[str, Any]) -> Iterator[_Issue]:
+        for key, limits in self._limits.items():
+            if parts.get(key) is not None and (problem := limits.find_problem(parts[key])):
+                yield _Issue((key,), *problem)
 
 
 def _convert_parts(
@@ -456,13 +466,6 @@ def _names(value: object) -> Names:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"{_format_value(value)} is not a name or a list of names")
     return Names(dict.fromkeys(names))
-
-
-def _file(name: str) -> Path:
-    try:
-        return _BASE.get() / Path(name).expanduser()
-    except RuntimeError:
-        raise ValueError(f"no user owns {name!r}; write the whole path") from None
 
 
 def _zone(name: str) -> ZoneInfo:

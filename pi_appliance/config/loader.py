@@ -115,13 +115,14 @@ def _plugin_options(tree: Tree, base: Path) -> tuple[dict[binding.YamlPath, Any]
 
 
 _NAMED = ("networks", "notifiers", "jobs")  # sections whose entries have a name and a kind
+_NAME = re.compile("(?!-)[a-z0-9-]{1,60}(?<!-)")
 
 
 def _name_problems(tree: Tree) -> Iterator[Problem]:
     """Yield the names of networks, notifiers and jobs that cannot be the names of files."""
     for family in _NAMED:
         for name in _entries(tree, family):
-            if not _is_name(name):
+            if not _NAME.fullmatch(name):
                 right = "use up to 60 small letters, digits and -, such as nightly-puzzles"
                 yield tree.problem((family, name), f"{name!r} cannot be a name", right, at_key=True)
 
@@ -175,13 +176,6 @@ def _all_before(name: str, jobs: Mapping[str, Job]) -> set[str]:
     return result
 
 
-def _is_name(name: str) -> bool:
-    return bool(name) and len(name) <= 60 and name.strip("-") == name and set(name) <= set(_LETTERS)
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
-
-
 def _unknown_networks(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
     networks, names = tuple(_entries(tree, "networks")), tuple(_entries(tree, "jobs"))
     for name, job in jobs.items():
@@ -214,17 +208,19 @@ def load_partial(path: Path) -> Config | None:
     for section in _SECTION.split(text):
         good |= _good_keys(section, path)
     config, _ = structure(Tree(path.name), (), good, Config, path.parent)
-    return config and replace(config, networks=_valid_networks(config, path))
+    networks: Any = good.get("networks") or {}
+    valid = {name: load_plugin("networks", entry, path.parent) for name, entry in networks.items()}
+    return config and replace(config, networks={name: part for name, part in valid.items() if part})
 
 
-def _valid_networks(config: Config, path: Path) -> dict[str, PluginConfig]:
-    valid: dict[str, PluginConfig] = {}
-    for name, part in config.networks.items():
-        if part.kind in plugins.names("networks"):
-            kind, tree = plugins.load("networks", part.kind), Tree(path.name)
-            options, _ = structure(tree, (), part.options or {}, kind.Options, path.parent)
-            valid |= {name: replace(part, options=options)} if options is not None else {}
-    return valid
+def load_plugin(family: str, entry: object, base: Path) -> PluginConfig | None:
+    """Return the network or notifier of the plain data `entry`, or None if it is invalid."""
+    tree = Tree("")
+    part, _ = structure(tree, (), entry, PluginConfig, base)
+    if part is None or part.kind not in plugins.names(family):
+        return None
+    options, _ = structure(tree, (), part.options, plugins.load(family, part.kind).Options, base)
+    return None if options is None else replace(part, options=options)
 
 
 def _good_keys(section: str, path: Path) -> Mapping[str, object]:

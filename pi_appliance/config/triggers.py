@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pi_appliance.config.units import Limits, Names, format_duration
 from pi_appliance.errors import Issues
+from pi_appliance.system.files import expand_user
 
 MQTT_PASSWORD = "MQTT_PASSWORD"  # noqa: S105 - its name
 NO_GPIO = "the library gpiozero is not installed; run: pip install 'pi-appliance[gpio]'"
@@ -32,6 +33,11 @@ class FileTrigger:
             elif "**" in path or re.search(r"[*?\[]", path.rpartition("/")[0]):
                 right = "name the folder, such as /srv/inbox/*.pdf"
                 problems.append((("path",), f"{path!r} has a pattern in the name of a folder", right))
+            try:
+                expand_user(path)
+            except ValueError as error:
+                wrong, _, right = str(error).partition("; ")
+                problems.append((("path",), wrong, right))
         return problems
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random, SystemRandom
@@ -23,9 +23,9 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
-from pi_appliance.config.binding import Tree, structure
+from pi_appliance.config.binding import Tree
 from pi_appliance.config.last_good import load_usable
-from pi_appliance.config.loader import load_config, local_zone, read_yaml
+from pi_appliance.config.loader import load_config, load_plugin, local_zone, read_yaml
 from pi_appliance.config.options import Config, PluginConfig
 from pi_appliance.config.secrets import secret_names, secret_names_in
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, UnknownName
@@ -96,14 +96,14 @@ def _valid_settings(tree: Tree, path: Path) -> NotifierConfig:
     notifiers = {
         name: part
         for name, entry in (_at(tree.data, "notifiers", Mapping) or {}).items()
-        if (part := _part(tree, name, entry, path.parent)) is not None
+        if (part := load_plugin("notifiers", entry, path.parent)) is not None
     }
     jobs = _at(tree.data, "jobs", Mapping) or {}
     return NotifierConfig(
         path=path,
         time_zone=_zone(_at(tree.data, "time-zone", str)),
         name=_at(tree.data, "name", str) or "",
-        state_dir=path.parent / Path(state).expanduser() if state else None,
+        state_dir=path.parent / os.path.expanduser(state) if state else None,  # noqa: PTH111 - pathlib raises without a home
         notifiers=notifiers,
         on_failure=[name for name in notifiers if name in (_at(notify, "on-failure", list) or ())],
         pings={name: ping for name, job in jobs.items() if (ping := _at(job, "healthchecks-url", str))},
@@ -115,19 +115,6 @@ def _at(data: object, key: str, kind: type[Any]) -> Any:
     """Return the value of `key` in `data` if it has the type `kind`, else None."""
     value = data.get(key) if isinstance(data, Mapping) else None
     return value if isinstance(value, kind) else None
-
-
-def _part(tree: Tree, name: str, entry: object, base: Path) -> PluginConfig | None:
-    place = ("notifiers", name)
-    part, _ = structure(tree, place, entry, PluginConfig, base)
-    if part is None:
-        return None
-    try:
-        module = plugins.load("notifiers", part.kind)
-    except UnknownName:
-        return None
-    options, _ = structure(tree, (*place, "with"), part.options, module.Options, base)
-    return None if options is None else replace(part, options=options)
 
 
 def _zone(name: str | None) -> ZoneInfo:

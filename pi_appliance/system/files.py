@@ -188,6 +188,14 @@ def _exists(path: Path) -> bool:
         return False
 
 
+def expand_user(text: str) -> Path:
+    """Return the path `text`, in which ~ is a home. Raises ValueError for an unknown user."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError(f"no user owns {text!r}; write the whole path") from None
+
+
 def display_path(path: Path) -> str:
     """Return `path` relative to the working directory if it is below it."""
     try:

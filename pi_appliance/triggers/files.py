@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pi_appliance.config.triggers import FileTrigger
+from pi_appliance.system.files import expand_user
 
 _CLOSE_WRITE, _MOVED_TO, _CREATE = 0x8, 0x80, 0x100
 _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
@@ -124,7 +125,7 @@ class FileWatcher:
                 self._waiting.pop(job)[0].cancel()
         self._triggers, self._patterns = triggers, []
         for job, trigger in triggers.items():
-            paths = [Path(path).expanduser() for path in trigger.path or ()]
+            paths = [expand_user(path) for path in trigger.path or ()]
             self._patterns += [(job, path.parent, path.name) for path in paths]
         self._changed.set()
 

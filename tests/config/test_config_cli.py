@@ -259,9 +259,18 @@ def test_each_wrong_value_is_reported_once(tmp_path, capsys):
 
 def test_a_folder_of_an_unknown_user_is_reported(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
-    path.write_text("state-dir: ~no-such-user/state\n", "utf-8")
-    status, _, err = checked(path, capsys)
-    assert (status, "appliance.yaml:1:12: no user owns '~no-such-user/state'; write the whole path" in err) == (2, True)
+    path.write_text(
+        "state-dir: ~no-such-user/state\n"
+        "player: {kind: mpd, with: {address: ~no-such-user/mpd}}\n"
+        "jobs: {a: {kind: command, triggers: {file: {path: ~no-such-user/in}}, with: {run: [ls]}}}\n",
+        "utf-8",
+    )
+    _, _, err = checked(path, capsys)
+    assert [line.partition("appliance.yaml:")[2] for line in err.splitlines()] == [
+        "1:12: no user owns '~no-such-user/state'; write the whole path",
+        "2:37: '~no-such-user/mpd' is not an address of MPD; no user owns '~no-such-user/mpd'; write the whole path",
+        "3:51: no user owns '~no-such-user/in'; write the whole path",
+    ]
 
 
 def test_a_number_in_quotes_is_no_number(tmp_path, capsys):

@@ -152,6 +152,12 @@ def test_messages_of_a_removed_notifier_are_dropped_and_reported(post, caplog):
     assert caplog.messages == ["notifier gone: no longer in the configuration; 1 dropped"]
 
 
+def test_notifiers_are_used_while_no_user_owns_the_state_folder(installation):
+    notifier = "notifiers:\n  phone: {kind: command, with: {run: [cat]}}\n"
+    installation.config.write_text(f"state-dir: ~no-such-user/state\n{notifier}", "utf-8")
+    assert list(load_notifiers(installation.config).notifiers) == ["phone"]
+
+
 def test_nothing_is_dropped_while_the_file_is_invalid(post):
     post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.to = dataclasses.replace(post.to, is_complete=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pi_appliance.config.options import Config
 from pi_appliance.errors import Issues
 from pi_appliance.system import network
+from pi_appliance.system.files import expand_user
 
 if TYPE_CHECKING:
     from pi_appliance.music.mpd.playback import MpdPlayer
@@ -29,7 +30,7 @@ def parse_address(text: str) -> MpdAddress:
         ValueError: it is not valid; the message says what to write.
     """
     if text.startswith(("/", "~")):
-        return Path(text).expanduser()
+        return expand_user(text)
     if "@" in text:
         raise ValueError("a password does not belong here; put MPD_PASSWORD=… among the secrets")
     host, _, port = text.rpartition(":")
