@@ -26,6 +26,7 @@ from pi_appliance.operations import (
     Values,
     load_function,
     operations_in,
+    to_json,
 )
 from pi_appliance.system import runtime_socket
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, JOIN_GROUP, socket_name
@@ -249,6 +250,11 @@ def json_option(command: Command) -> Command:
 
 
 # Output
+
+
+def show_result(value: object, text: str, *, as_json: bool) -> None:
+    """Print `value` as JSON, or `text`, which has its line ends."""
+    click.echo(json.dumps(to_json(value), ensure_ascii=False) if as_json else text, nl=as_json)
 
 
 def plain_text(result: object, _: object = None) -> str:

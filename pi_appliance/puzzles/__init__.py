@@ -22,9 +22,9 @@ from pi_appliance.puzzles.runtime import Cache, Interrupted, SearchRuntime
 
 __all__ = [
     "Answer", "Cache", "ConfigError", "Details", "Footprint", "GeneratedBoard", "Grid", "Interrupted",
-    "InvalidOption", "Progress", "Proof", "Puzzle", "Refused", "Rule", "Rules", "SearchRuntime", "SolveMode", "Step",
-    "Table", "UnknownName", "Validation", "check_mode", "check_rules", "kernel_mode", "load_board", "load_boards",
-    "parse_number", "pluralize", "solutions_of",
+    "InvalidOption", "PositionScore", "Progress", "Proof", "Puzzle", "Refused", "Rule", "Rules", "SearchRuntime",
+    "SolveMode", "Step", "Table", "UnknownName", "Validation", "check_mode", "check_rules", "kernel_mode",
+    "load_board", "load_boards", "parse_number", "pluralize", "solutions_of",
 ]  # fmt: skip
 
 kernels.prefer_compiled()
@@ -173,6 +173,18 @@ class Validation:
         return not self.error
 
 
+@dataclass(frozen=True, slots=True)
+class PositionScore:
+    """The score of a position of a file. As text, it is a row that the file could have."""
+
+    position: str
+    score: int
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.position} {self.score}" + (f" # {self.remark}" if self.remark else "")
+
+
 class Puzzle(Protocol):
     """The functions and constants of the package of a puzzle. Boards and solutions are opaque.
 
@@ -183,8 +195,8 @@ class Puzzle(Protocol):
     - `generate(seed, board, runtime) -> GeneratedBoard`: a board like `board`, fixed by the seed.
     - `hint(board, runtime) -> str`: the next move in words.
     - `as_grid(board, solution) -> Grid | None`: the board for a page on which one writes symbols.
-    - `parse_positions(text, file)` and `score_rows(positions, runtime) -> Iterator[str]`: the
-      scores of a file of positions.
+    - `parse_positions(text, file)` and `score_rows(positions, runtime) -> Iterator[PositionScore]`:
+      the scores of a file of positions.
     - `precompute(runtime) -> Answer`: builds or continues building the tables in the cache.
     - `MANY_BOARDS = True`: a text may hold thousands of boards.
     - `count_boards(board) -> int`: how many a text holds, each of which gets its first solution.

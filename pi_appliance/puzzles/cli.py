@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
 from pi_appliance import plugins
-from pi_appliance.cli.client import Number, ProgressLine, json_option
+from pi_appliance.cli.client import Number, ProgressLine, json_option, show_result
 from pi_appliance.errors import InvalidOption, Refused
-from pi_appliance.puzzles import Puzzle, SolveMode, boards, pluralize, text_format
+from pi_appliance.puzzles import PositionScore, Puzzle, SolveMode, boards, pluralize, text_format
 from pi_appliance.puzzles.board_report import DEFAULT_MAX_SOLUTIONS, BoardReport, answer_to_json, render_precomputed
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.cli_options import (
     STDIN,
+    BoardJson,
     ComputeOptions,
     PuzzleRequest,
     board_options,
@@ -25,7 +26,6 @@ from pi_appliance.puzzles.cli_options import (
     open_search,
     read_stdin,
     report_interruption,
-    show_result,
 )
 from pi_appliance.puzzles.dry_run import Task
 from pi_appliance.system import files
@@ -170,8 +170,9 @@ def count(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None
 @command.command("score", short_help="Score the positions of a file.")
 @click.argument("name", metavar="PUZZLE")
 @click.option("--board", required=True, metavar="FILE", help="A file with a position in each line, or - for stdin.")
+@json_option
 @compute_options
-def score(name: str, board: str, limits: ComputeOptions) -> None:
+def score(name: str, board: str, as_json: bool, limits: ComputeOptions) -> None:
     """Print the score of each position of a file, in its order, and nothing else of it.
 
     \b
@@ -186,15 +187,30 @@ def score(name: str, board: str, limits: ComputeOptions) -> None:
     text = read_stdin() if board == "-" else boards.read_text(Path(board))
     positions = _get_function(puzzle, name, "parse_positions")(text, STDIN if board == "-" else board)
     task = Task("scores", positions, SolveMode.FIRST)
-    with open_search(puzzle, task, limits) as (runtime, line), _open_output(None, line) as write:
-        for row in score_rows(positions, runtime):
-            write(f"{row}\n")
+    scores = list[PositionScore]()
+    with open_search(puzzle, task, limits, as_json=as_json) as (runtime, line), _open_output(None, line) as write:
+        try:
+            for row in score_rows(positions, runtime):
+                if as_json:
+                    scores.append(row)
+                else:
+                    write(f"{row}\n")
+        finally:  # after an interruption, the scores so far are printed
+            if as_json:
+                write(f"{json.dumps({'puzzle': name, 'scores': [asdict(each) for each in scores]})}\n")
+
+
+class MoveJson(BoardJson):
+    """A board and its next move."""
+
+    text: str
 
 
 @command.command("hint", short_help="Print the next move.")
 @board_options
+@json_option
 @compute_options
-def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
+def hint(request: PuzzleRequest, as_json: bool, limits: ComputeOptions) -> None:
     """Print the next move on one board.
 
     \b
@@ -206,17 +222,28 @@ def hint(request: PuzzleRequest, limits: ComputeOptions) -> None:
     """
     puzzle, board = request.load_board()
     find_hint = _get_function(puzzle, request.name, "hint")
-    with open_search(puzzle, Task("hint", board, puzzle.MODES[0]), limits) as (runtime, _):
+    with open_search(puzzle, Task("hint", board, puzzle.MODES[0]), limits, as_json=as_json) as (runtime, _):
         words = find_hint(board, runtime)
-    click.echo(words)
+    result: MoveJson = {**request.board_json(puzzle, board), "text": words}
+    show_result(result, f"{words}\n", as_json=as_json)
+
+
+class NewBoardJson(TypedDict):
+    """A generated board. `generator` has the seed and details of the generation."""
+
+    puzzle: str
+    board: str
+    size: str
+    generator: Mapping[str, int | float | str]
 
 
 @command.command("generate", short_help="Generate a new board.")
 @board_options
 @click.option("--seed", type=Number(min=0), help="The same seed gives the same board. Default: random.")
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
+@json_option
 @compute_options
-def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: ComputeOptions) -> None:
+def generate(request: PuzzleRequest, seed: int | None, svg: bool, as_json: bool, limits: ComputeOptions) -> None:
     """Generate a new board with the size and rules of BOARD, and draw it; its details go to stderr.
 
     \b
@@ -226,11 +253,21 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, limits: Comput
       2    unknown puzzle, board or rule, invalid board, or the puzzle does not generate boards
       130  stopped by Ctrl-C
     """
+    _refuse_json_picture(svg=svg, as_json=as_json)
     puzzle, model = request.load_board()
     generate_board = _get_function(puzzle, request.name, "generate")
     seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
-    with open_search(puzzle, Task("generate", model, SolveMode.FIRST), limits) as (runtime, _):
+    with open_search(puzzle, Task("generate", model, SolveMode.FIRST), limits, as_json=as_json) as (runtime, _):
         generated = generate_board(seed, model, runtime)
+    if as_json:
+        result: NewBoardJson = {
+            "puzzle": request.name,
+            "board": puzzle.render(generated.board),
+            "size": puzzle.describe(generated.board),
+            "generator": {"seed": str(seed), **generated.details},
+        }
+        show_result(result, "", as_json=True)
+        return
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
     facts = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
     click.echo(text_format.render_rows(facts | text_format.format_details(generated.details)), err=True, nl=False)
@@ -271,6 +308,11 @@ def _get_function(puzzle: Puzzle, name: str, function_name: str) -> Callable[...
     return function
 
 
+def _refuse_json_picture(*, svg: bool, as_json: bool) -> None:
+    if svg and as_json:
+        raise click.UsageError("--json does not go into a picture; leave out --svg")
+
+
 def _discard(_: str) -> None:
     pass
 
@@ -292,13 +334,24 @@ def _open_output(output: Path | None, line: ProgressLine) -> Iterator[Callable[[
             yield file.write
 
 
+class CheckedSolutionsJson(TypedDict):
+    """The result of a check. `solutions` are right; `error` is about the first that is not."""
+
+    puzzle: str
+    file: str | None
+    right: bool
+    solutions: int
+    error: str
+
+
 @command.command("check", short_help="Check the solutions listed in a file, or one.")
 @board_options
 @click.argument("file", required=False)
 @click.option(
     "--solution", "notation", metavar="SOLUTION", help="One solution of --board in notation, instead of a file."
 )
-def check(request: PuzzleRequest, file: str | None, notation: str | None) -> None:
+@json_option
+def check(request: PuzzleRequest, file: str | None, notation: str | None, as_json: bool) -> None:
     """Check every solution in FILE (- for stdin), as `solve` and jobs list them, or one SOLUTION.
 
     \b
@@ -311,9 +364,8 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
     if file is None and notation is not None:
         puzzle, board = request.load_board()
         checked = puzzle.check(board, puzzle.parse_solution(board, notation))
-        if not checked:
-            raise Refused(f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}")
-        click.echo("right")
+        error = "" if checked else f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}"
+        _report_check(request.name, None, int(not error), error, "right\n", as_json=as_json)
         return
     if file is None or notation is not None or request.board is not None:
         raise click.UsageError("name a FILE, or a --board and a --solution of it")
@@ -322,13 +374,33 @@ def check(request: PuzzleRequest, file: str | None, notation: str | None) -> Non
     where = STDIN if file == "-" else file
     with report_interruption(progress, lambda _: "", None):
         text = read_stdin() if file == "-" else boards.read_text(Path(file))
-        right = _check_listing(puzzle, request.rules, text, where, progress)
-    if not right:
+        right, error = _check_listing(puzzle, request.rules, text, where, progress)
+    if not right and not error:
         raise Refused(f"{where} has no solutions; nothing was checked")
-    click.echo(f"{where}: {pluralize(right, 'solution')}, all right")
+    verdict = f"{where}: {pluralize(right, 'solution')}, all right\n"
+    _report_check(request.name, where, right, error, verdict, as_json=as_json)
 
 
-def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine) -> int:
+def _report_check(name: str, file: str | None, right: int, error: str, verdict: str, *, as_json: bool) -> None:
+    """Print the result of a check. A wrong solution has the exit status 1."""
+    if error and not as_json:
+        raise Refused(error)
+    result: CheckedSolutionsJson = {
+        "puzzle": name,
+        "file": file,
+        "right": not error,
+        "solutions": right,
+        "error": error,
+    }
+    show_result(result, verdict, as_json=as_json)
+    if error:
+        raise SystemExit(1)
+
+
+def _check_listing(
+    puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine
+) -> tuple[int, str]:
+    """Return the number of right solutions up to the first wrong one, and the problem of that."""
     right = 0
     for listed_board, lines in puzzle.parse_listing(text, file, progress.show):
         board = puzzle.with_rules(listed_board, rules)
@@ -336,11 +408,11 @@ def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, 
             checked = puzzle.check(board, line)
             if not checked:
                 size = puzzle.describe(listed_board)
-                raise Refused(f"{file}: solution {number} of the board ({size}) is wrong: {checked.error}")
+                return right, f"{file}: solution {number} of the board ({size}) is wrong: {checked.error}"
             right += 1
             if not right % PROGRESS_INTERVAL:
                 progress.show(number / len(lines), f"{right:,} solutions checked")
-    return right
+    return right, ""
 
 
 @command.command("list", short_help="List the puzzles.")
@@ -365,7 +437,8 @@ def list_puzzles(as_json: bool) -> None:
 @command.command("show", short_help="Draw one board.")
 @board_options
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
-def show(request: PuzzleRequest, svg: bool) -> None:
+@json_option
+def show(request: PuzzleRequest, svg: bool, as_json: bool) -> None:
     """Draw one board as text, or as an SVG picture.
 
     \b
@@ -373,8 +446,12 @@ def show(request: PuzzleRequest, svg: bool) -> None:
       0  drawn
       2  unknown puzzle, board or rule, or invalid board
     """
+    _refuse_json_picture(svg=svg, as_json=as_json)
     puzzle, board = request.load_board()
-    click.echo(puzzle.render_svg(board) if svg else puzzle.render(board), nl=False)
+    if as_json:
+        show_result(request.board_json(puzzle, board), "", as_json=True)
+    else:
+        click.echo(puzzle.render_svg(board) if svg else puzzle.render(board), nl=False)
 
 
 @command.command("boards", short_help="List the known boards.")

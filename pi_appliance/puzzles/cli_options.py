@@ -1,6 +1,5 @@
 """The options of the commands of `pi-appliance puzzle`, and the search within their limits."""
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,11 +8,11 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
-from pi_appliance.cli.client import Command, Number, ProgressLine, optional_config_option
+from pi_appliance.cli.client import Command, Number, ProgressLine, optional_config_option, show_result
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, Unavailable
 from pi_appliance.puzzles import Puzzle, boards, text_format
@@ -55,6 +54,15 @@ def read_stdin(most: int = boards.MAX_BYTES) -> str:
     return boards.decode_text(content, STDIN, most)
 
 
+class BoardJson(TypedDict):
+    """A board, as in `result.json`."""
+
+    puzzle: str
+    name: str
+    board: str
+    size: str
+
+
 @dataclass(frozen=True, slots=True)
 class PuzzleRequest:
     """The puzzle, the board and the rules that a command line names."""
@@ -83,6 +91,15 @@ class PuzzleRequest:
         if self.board is None or self.board in puzzle.BOARDS:
             return self.board or next(iter(puzzle.BOARDS))
         return boards.board_name(Path(self.board)) if boards.is_file(Path(self.board)) else "board"
+
+    def board_json(self, puzzle: Puzzle, board: object) -> BoardJson:
+        """Return the JSON object of the board."""
+        return {
+            "puzzle": self.name,
+            "name": self.board_title(puzzle),
+            "board": puzzle.render(board),
+            "size": puzzle.describe(board),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +254,3 @@ def open_search(
             show_result(plan.to_json(), text_format.render_rows(plan.rows()), as_json=as_json)
             click.get_current_context().exit(1 if plan.refused else 0)
         yield runtime, line
-
-
-def show_result(value: object, text: str, *, as_json: bool) -> None:
-    """Print `value` as JSON, or `text`."""
-    click.echo(json.dumps(value, ensure_ascii=False) if as_json else text, nl=as_json)

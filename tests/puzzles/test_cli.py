@@ -88,6 +88,52 @@ def test_json_output_has_the_same_results() -> None:
     assert (none["solved"], none["proof"], none["solutions"]) == (False, "parity", [])
 
 
+def test_a_board_a_new_board_and_a_hint_are_json_with_the_names_of_a_result() -> None:
+    shown = json.loads(puzzle("show", "peg-solitaire", "--board", "cross", "--json").stdout)
+    assert shown == {
+        "puzzle": "peg-solitaire",
+        "name": "cross",
+        "board": puzzle("show", "peg-solitaire", "--board", "cross").stdout,
+        "size": "6 pegs in 33 holes",
+    }
+    solved = json.loads(puzzle("solve", "peg-solitaire", "--board", "cross", "--json").stdout)
+    assert shown.items() <= solved.items()
+
+    hint = json.loads(puzzle("hint", "sudoku", "--json").stdout)
+    assert (hint["puzzle"], hint["size"]) == ("sudoku", "24 clues in 9x9 cells")
+    assert f"{hint['text']}\n" == puzzle("hint", "sudoku").stdout
+
+    drawn = puzzle("generate", "sudoku", "--seed", "7")
+    ended = puzzle("generate", "sudoku", "--seed", "7", "--json")
+    generated = json.loads(ended.stdout)
+    assert (generated["puzzle"], generated["board"], ended.stderr) == ("sudoku", drawn.stdout, "")
+    assert (generated["generator"].pop("seed"), generated["generator"]["difficulty"]) == ("7", "easy")
+    assert f"Board: {generated['size']}\n" in drawn.stderr
+    for command in ("show", "generate"):
+        refusal = puzzle(command, "sudoku", "--svg", "--json")
+        assert (refusal.exit_code, "leave out --svg" in refusal.stderr) == (2, True)
+
+
+def test_the_result_of_a_check_is_json_also_for_a_wrong_solution(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all", "--output", file)
+    right = puzzle("check", "peg-solitaire", file, "--json")
+    expected = {"puzzle": "peg-solitaire", "file": str(file), "right": True, "solutions": 4, "error": ""}
+    assert (right.exit_code, json.loads(right.stdout)) == (0, expected)
+
+    wrong = puzzle("check", "peg-solitaire", file, "--rule", "goal=3,3", "--json")
+    result = json.loads(wrong.stdout)
+    assert (wrong.exit_code, wrong.stderr) == (1, "")
+    assert (result["right"], result["solutions"]) == (False, 1)
+    assert result["error"] == str(refused("check", "peg-solitaire", file, "--rule", "goal=3,3"))
+
+    one = puzzle("check", "peg-solitaire", "--board", "XXO", "--solution", "0,0-2,0", "--json")
+    expected = {"puzzle": "peg-solitaire", "file": None, "right": True, "solutions": 1, "error": ""}
+    assert json.loads(one.stdout) == expected
+    file.write_text("Starting Board\nXXO\n\n", "utf-8")
+    assert "has no solutions" in str(refused("check", "peg-solitaire", file, "--json"))
+
+
 def test_a_solution_written_to_a_file_passes_the_check(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     solved = puzzle("solve", "peg-solitaire", "--board", "fireplace", "--solutions", "all", "--output", file)

@@ -8,6 +8,7 @@ from pi_appliance.puzzles import (
     Details,
     Footprint,
     GeneratedBoard,
+    PositionScore,
     SolveMode,
     Table,
     check_mode,
@@ -122,15 +123,12 @@ def _chunk_scorer(discs: int, runtime: SearchRuntime) -> Callable[[Sequence[Posi
     return Search(runtime, discs, "scores", book.score, book.plies).score_many
 
 
-def score_rows(positions: Positions, runtime: SearchRuntime = SERIAL) -> Iterator[str]:
-    """Yield a row per position.
-
-    Its columns, its score, and the score in the file if that differs.
-    """
+def score_rows(positions: Positions, runtime: SearchRuntime = SERIAL) -> Iterator[PositionScore]:
+    """Yield the score of each position, with a remark if the file has another one."""
     scores = score_many(positions.boards, runtime)
     for board, score, known in zip(positions.boards, scores, positions.known_scores, strict=True):
-        remark = "" if known in (None, score) else f" # the file says {known}"
-        yield f"{''.join(map(str, board.moves))} {score}{remark}"
+        remark = "" if known in (None, score) else f"the file says {known}"
+        yield PositionScore("".join(map(str, board.moves)), score, remark)
 
 
 def foretell(board: Board | Positions | None, _mode: SolveMode, _runtime: SearchRuntime = SERIAL) -> Footprint:

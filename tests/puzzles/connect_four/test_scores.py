@@ -1,5 +1,6 @@
 """Connect Four: the scores of many positions, by the library and by the command."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,14 @@ def test_the_command_prints_a_row_for_each_position_and_names_scores_that_differ
     assert (result.exit_code, result.stdout.splitlines()) == (0, rows)
     assert score("-", piped=file.read_text()).stdout == result.stdout
     assert "scores: first, 3 positions" in score(file, "--dry-run").stdout
+    assert json.loads(score(file, "--json").stdout) == {
+        "puzzle": "connect-four",
+        "scores": [
+            {"position": "65527256332533157427124672", "score": 8, "remark": ""},
+            {"position": "1212121", "score": -18, "remark": "the file says -17"},
+            {"position": "225257625346224411156336534367135144", "score": last, "remark": ""},
+        ],
+    }
 
 
 def test_all_wrong_lines_are_reported_with_line_and_column(tmp_path: Path) -> None:
@@ -94,6 +103,8 @@ def test_scores_that_came_before_the_end_of_the_time_are_printed(tmp_path: Path)
     assert result.stdout == "1212121 -18\n"
     assert isinstance(result.exception, DeadlineExceeded)
     assert "1 of 2 positions are scored" in str(result.exception)
+    scores = json.loads(score(file, "--for", "1s", "--json").stdout)["scores"]
+    assert scores == [{"position": "1212121", "score": -18, "remark": ""}]
 
 
 def test_a_puzzle_without_scores_says_so(tmp_path: Path) -> None:
