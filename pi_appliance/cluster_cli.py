@@ -20,7 +20,7 @@ from pi_appliance.system.shown_time import format_local_time
 if TYPE_CHECKING:
     from pi_appliance.cluster.client import MemberFolder
 
-_KERNEL_INTERVAL = 5.0  # seconds
+_KERNEL_INTERVAL = 5.0  # seconds between two checks whether kernels are compiled
 
 
 @click.group("cluster")

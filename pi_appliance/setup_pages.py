@@ -36,7 +36,7 @@ from pi_appliance.web.security import SETUP, address_of
 _NAME, _ZONE, _MUSIC, _DONE = (f"{SETUP}/{step}" for step in ("name", "time-zone", "music", "done"))
 _FIRST_VOLUME = 30  # highest volume of the test sound: nobody knows yet how loud that is
 _SOUND_TIME = 6  # seconds after which a sound card that does not open has failed; the chime takes 7
-_PLAYER_TIMEOUT = 3.0  # seconds
+_PLAYER_TIMEOUT = 3.0  # seconds to wait for the player
 
 
 class SetupPages:

@@ -20,7 +20,7 @@ from pi_appliance.web.security import COOKIE, Visitor, address_of
 
 _MAX_ADDRESSES = 1024
 _FREE_FAILURES = 3  # wrong passwords without a delay: people mistype
-_MAX_DELAY = 300.0  # seconds
+_MAX_DELAY = 300.0  # seconds; longest delay after a wrong password
 _FAILURES_MAX_AGE = 3600.0  # seconds after which the failures of an address are forgotten
 
 

@@ -28,7 +28,7 @@ log = logging.getLogger("pi_appliance.access")
 FILE = "devices.json"
 MAX_AGE = timedelta(days=400)  # browsers keep no cookie for longer
 _MAX_DEVICES = 64  # beyond this, the device that was not used for longest is dropped
-_MAX_NAME = 60  # characters
+_MAX_NAME = 60  # characters in the name of a device
 _SCRYPT = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # 16 MB and a tenth of a second, only where a password is set
 
 

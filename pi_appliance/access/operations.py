@@ -8,7 +8,7 @@ from pi_appliance.operations import Operation, Values, choice, duration, text
 from pi_appliance.roles import Role
 
 _API = "pi_appliance.access.api"
-MAX_NAME = 60  # characters
+MAX_NAME = 60  # characters in the name of a device
 INVITED_ROLES = [str(role) for role in Role if role is not Role.OWNER]  # the owner has the password
 
 INVITE = Operation(

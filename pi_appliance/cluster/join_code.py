@@ -17,8 +17,8 @@ from pi_appliance.cluster.client import MemberFolder
 from pi_appliance.errors import InvalidOption
 
 LIFETIME = timedelta(minutes=15)
-_SIZE = 20  # bytes
-_GROUP = 4  # characters
+_SIZE = 20  # bytes of the secret in a code
+_GROUP = 4  # characters in a group of the code
 _REQUEST, _ANSWER = b"pi-appliance cluster 1 request\0", b"pi-appliance cluster 1 answer\0"
 
 

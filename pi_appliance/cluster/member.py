@@ -19,7 +19,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.system import network
 
 _CHECK_INTERVAL = 5.0  # seconds between two checks of the membership and the workers
-_RETRY_DELAY = 15.0  # seconds
+_RETRY_DELAY = 15.0  # seconds after which a lost connection is tried again
 _DEATH_TIMEOUT = 30  # seconds until a worker without a scheduler ends
 _ENDED = frozenset({"closed", "closing", "failed", "stopped", "stopping"})
 # Dask shows no web pages and writes no data to the SD card. It restarts a worker that runs out of

@@ -22,12 +22,12 @@ from pi_appliance.system import http, network
 
 JOIN_PATH = "/cluster/join"
 PAGE_PORT = 8080
-_TIMEOUT = 120.0  # seconds
+_TIMEOUT = 120.0  # seconds that a task may take
 _REQUEST_TIMEOUT = 20.0  # seconds; the first machine has to start Python to sign
-_MAX_ANSWER = 65_536  # bytes
+_MAX_ANSWER = 65_536  # bytes of the first machine's answer
 # the service type of a page in mDNS, and the end of a host name
 _KIND, _HOST_END = "_http._tcp.local.", "-appliance.local."
-_LISTEN_TIME = 3.0  # seconds
+_LISTEN_TIME = 3.0  # seconds in which pages of other appliances are collected
 
 
 async def run_task(name: str, **arguments: object) -> Any:

@@ -25,7 +25,7 @@ from pi_appliance.storage.model import RESUME, Outcome, RunJson, Trigger, iso_ti
 
 _MAX_PAUSE = timedelta(days=3650)
 _MAX_START = 30.0  # seconds from the start of the process until its run is recorded
-_POLL_INTERVAL = 0.05  # seconds
+_POLL_INTERVAL = 0.05  # seconds between two checks whether a run has begun
 
 
 # Jobs

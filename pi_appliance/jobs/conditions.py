@@ -14,7 +14,7 @@ from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
 
 HYSTERESIS = 5.0  # degrees below the limit at which a suspended run continues
-COMMAND_TIMEOUT = 30.0  # seconds
+COMMAND_TIMEOUT = 30.0  # seconds that the command of a condition may take
 
 
 def find_unmet(

@@ -39,7 +39,7 @@ from pi_appliance.storage.model import RESUME, Trigger, read_slot, run_variables
 from pi_appliance.system import clock, files, limits, process_tree
 from pi_appliance.system.machine import Sensors
 
-_PROGRESS_INTERVAL = 0.5  # seconds
+_PROGRESS_INTERVAL = 0.5  # seconds between two messages about progress
 
 
 class ProgressChannel:

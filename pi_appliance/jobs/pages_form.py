@@ -27,7 +27,7 @@ from pi_appliance.scheduling.schedule_form import LABELS, WEEK, FieldError, Repe
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.params import form_fields
 
-_MAX_FORM = 200_000  # bytes
+_MAX_FORM = 200_000  # bytes of a form with a job
 _MAX_FIELDS = 300
 _NEXT_SLOTS = 5
 _TRIGGERS = "triggers"

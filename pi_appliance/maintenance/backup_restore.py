@@ -33,10 +33,10 @@ from pi_appliance.system import files
 NOTE = "restore: "
 """The beginning of the message about a restore."""
 _UPLOAD, _PENDING = ".upload.tar.gz", ".restore.tar.gz"
-_MAX_UPLOAD = 200_000_000  # bytes
+_MAX_UPLOAD = 200_000_000  # bytes of an uploaded backup
 _FREE_FACTOR = 4  # the upload may take a quarter of the free space, because it is unpacked and copied
 _MAX_SILENCE = 30.0  # seconds between two parts of an upload
-_MAX_DURATION = 900.0  # seconds
+_MAX_DURATION = 900.0  # seconds for the whole upload
 _MAX_HEAD = 8192  # bytes of the header of a form
 
 

@@ -120,7 +120,7 @@ class PlayerEvents:
     async def _run_queries(self) -> None:
         """Query values outside of the state after changes.
 
-        During an update of the library, its progress.
+        During an update of the library, this is its progress.
         """
         tracks: int | None = None
         while True:

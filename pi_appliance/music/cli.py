@@ -28,7 +28,7 @@ from pi_appliance.music.usb import mounts
 from pi_appliance.operations import MODULES, operations_in, to_json
 from pi_appliance.system.backoff import Backoff
 
-_POLL_INTERVAL = 0.2  # seconds
+_POLL_INTERVAL = 0.2  # seconds between two requests for the progress of an update
 
 
 @click.group("music")

@@ -155,9 +155,9 @@ class Player(Protocol):
         """
 
     async def update_library(self, folder: str = "") -> None:
-        """Start scanning `folder` for changes; empty: the whole library.
+        """Start to scan `folder` for changes, or the whole library if it is empty.
 
-        See `PlayerState.updating`.
+        `PlayerState.updating` shows when the scan has ended.
         """
 
     async def list_playlists(self) -> Sequence[Playlist]:

@@ -305,7 +305,7 @@ class PlayerHub:
     async def _run_until_lost(self) -> str:
         """Follow a player until it is lost, and return the error.
 
-        Empty if the configured one appeared.
+        The error is empty if the configured player has appeared.
         """
         try:
             await self._follow(self._connect(), self.mpd_address)

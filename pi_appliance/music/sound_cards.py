@@ -27,7 +27,7 @@ _BLOCK = re.compile(rf"^{_START}\n.*?^{_END}\n", re.MULTILINE | re.DOTALL)
 _FILE = "etc/asound.conf"
 _REQUEST = "run/pi-appliance/sound-card"
 _REQUEST_TIMEOUT = 30.0  # seconds; a small Pi needs some of them to start the program
-_REQUEST_POLL = 0.1  # seconds
+_REQUEST_POLL = 0.1  # seconds between two checks whether the request is done
 _MPD_FILE = "etc/mpd.conf"
 _MPD_OUTPUT = re.compile(r"^\s*audio_output\s*\{(.*?)^\s*\}", re.MULTILINE | re.DOTALL)
 _MPD_SETTING = re.compile(r'^\s*(type|device)\s+"([^"]*)"', re.MULTILINE)
@@ -86,9 +86,9 @@ def chosen_card(root: Path) -> str | None:
 
 
 def find_owner_setting(root: Path) -> str:
-    """Return where the owner has set the card by hand, so that a choice would have no effect.
+    """Return the file in which the owner has set the card by hand, or "".
 
-    Or "".
+    With such a setting, choosing a card would have no effect.
     """
     if _BY_HAND.search(_read_settings(root / _FILE)):
         return f"/{_FILE} sets pcm.!default, so the card is set by hand there"

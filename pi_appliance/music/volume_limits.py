@@ -1,4 +1,4 @@
-"""The owner's volume policy.
+"""The owner's volume policy, and the service that applies it to changes from elsewhere.
 
 A player that keeps to it, and the service that lowers a higher volume.
 """

@@ -14,7 +14,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.operations import Values
 from pi_appliance.system.shown_time import format_local_time
 
-_MAX_STDIN = 100_000  # characters
+_MAX_STDIN = 100_000  # characters that are read from standard input
 _NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
 
 

@@ -128,7 +128,7 @@ def _zone(name: str | None) -> ZoneInfo:
 
 log = logging.getLogger("pi_appliance.notify")
 SEND_TIMEOUT = 30.0  # seconds for one message
-_PING_TIMEOUT = 10.0  # seconds
+_PING_TIMEOUT = 10.0  # seconds for one ping
 _FIRST_WAIT = timedelta(minutes=1)
 _MAX_AGE = timedelta(days=3)
 _MIN_ATTEMPTS = 10  # attempts before a message is dropped: with a wrong clock it may only look old

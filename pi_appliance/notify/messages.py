@@ -10,7 +10,7 @@ from pi_appliance.config.units import format_elapsed, format_time
 from pi_appliance.storage.model import Event, Message, Outcome, Run
 
 _MAX_LOG_LINES, _MAX_LOG_CHARACTERS = 20, 2_000
-_MAX_SUMMARY = 500  # characters
+_MAX_SUMMARY = 500  # characters of a run's summary in a message
 _MAX_DIGEST_LINES = 25
 _FAILURE_VERBS = {
     Outcome.FAILED: "failed",

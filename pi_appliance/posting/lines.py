@@ -190,7 +190,7 @@ _WIDE_CLOSING = r"[\u300d\u300f\u201d\uff09]*"
 _WORD = re.compile(rf"\S+?(?:[\u3002\uff01\uff1f\u3001\uff0c]{_WIDE_CLOSING}|(?=\s)|$)")
 _SENTENCE = re.compile(rf"[.!?\u2026]{_CLOSING}(?=\s+(\S)|\s*$)|[\u3002\uff01\uff1f]{_WIDE_CLOSING}")
 _MAX_TRIES = 9  # more parts need longer numbers, which may need more parts again; 3 tries were enough so far
-_SHOWN_WORD = 40  # characters
+_SHOWN_WORD = 40  # characters of a word that are shown in a message
 
 
 def split_thread(text: str, fits: Callable[[str], bool]) -> list[str]:

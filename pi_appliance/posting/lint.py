@@ -16,7 +16,7 @@ from pi_appliance.posting.lines import PostLine, line_fingerprint, normalize_lin
 from pi_appliance.posting.model import PostLimits
 from pi_appliance.posting.tweet_job import TWEET_KIND, OverlongPolicy, RejectedLine, draft_line, require_tweet_job
 
-SIMILARITY_THRESHOLD = 0.9  # see `similarity`
+SIMILARITY_THRESHOLD = 0.9  # similarity of two lines, from 0 to 1, above which they are reported
 _FEW_WORDS = 5  # a line with fewer words (or of a script without spaces) is indexed by letter trigrams
 _TRIGRAM = 3
 _LINES_PER_WORD = 16  # indexed lines per word; it is enough to name one earlier line
@@ -125,7 +125,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LineSource:
-    """A text file, with what it is checked against.
+    """A text file, and the limits and placeholder values with which its lines are checked.
 
     Limits of networks and values of placeholders.
     """
@@ -167,7 +167,7 @@ class LintResult:
 def job_sources(config: Config, job: str | None = None) -> list[LineSource]:
     """Return the text files of `job`, or of all tweet jobs.
 
-    Equal checks of a file are returned once.
+    A file that several jobs use in the same way is returned once.
 
     Raises:
         UnknownName: The job does not exist.

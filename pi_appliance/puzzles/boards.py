@@ -19,7 +19,7 @@ _MAX_NAME_BYTES = 120  # bytes; the name is a prefix of file names
 MAX_BYTES = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
 MAX_BYTES_OF_ONE_BOARD = 100_000  # bytes; a larger text is not a board
 _LARGE_FILE = 100_000  # bytes; 1,200 sudokus, a twentieth of a second
-_READ_SIZE = 1_000_000  # bytes
+_READ_SIZE = 1_000_000  # bytes that are read at a time
 _LONGEST_LINE = 100_000  # characters: longer than any row of a puzzle
 
 

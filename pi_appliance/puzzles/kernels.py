@@ -47,7 +47,7 @@ def compiled_file(source: Path) -> Path | None:
 def kernel_states(puzzles: Path = PUZZLES) -> Iterator[tuple[str, str]]:
     """Yield each kernel with its state.
 
-    "compiled", "plain", or "stale" if it was changed after that.
+    The state is "compiled", "plain", or "stale": changed after it was compiled.
     """
     for source in kernel_sources(puzzles):
         name = f"{source.parent.name}/{source.stem}"

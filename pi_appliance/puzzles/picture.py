@@ -116,9 +116,9 @@ def draw_result(result: Path) -> Picture | None:
 
 
 def animate_result(result: Path) -> Picture | None:
-    """Draw the longest solution as a GIF within the limits of frames and bytes.
+    """Draw the longest solution as a GIF, or return None if there is none.
 
-    None if that is impossible.
+    The GIF keeps the limits of frames and bytes; None also means that it cannot.
 
     Raises:
         Refused: Pillow is not installed.

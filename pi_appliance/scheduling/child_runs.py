@@ -94,7 +94,7 @@ class RunStart:
     def slot(self) -> datetime | None:
         """The scheduled time of the run.
 
-        None if the run has another cause, such as a boot or a request.
+        It is None if the run has another cause, such as a boot or a request.
         """
         return datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else None
 
@@ -392,9 +392,9 @@ class RequestRunner:
         return request.immediate or (self._trusted() and request.run_at <= self._clock.now())
 
     def _misfire(self, request: RunRequest, job: Job | None) -> None:
-        """Consume `request`, which is too late.
+        """Consume `request`, which is too late, and record that for `job`.
 
-        Record that for `job`, or only log it without a job.
+        If the job is unknown, it is only logged.
         """
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store

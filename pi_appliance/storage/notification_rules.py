@@ -121,7 +121,7 @@ class Outbox:
                 db.execute("DELETE FROM outbox WHERE id = ?", (each.id,))
 
     def failures_before(self, job: str, run: int) -> tuple[int, datetime | None]:
-        """Return the number of failed slots of `job` since its last success, and their start.
+        """Return how many slots of `job` have failed since its last success, and since when.
 
         Only runs before `run` count.
         """

@@ -52,7 +52,7 @@ def main(argv: list[str]) -> None:
 def _wait(others: tuple[int, ...], output: int, log: str, max_size: int, until: float) -> int:
     """Copy the output to the log until something else has to be done.
 
-    Return the error number of the log, or 0.
+    The result is the error number of the log, or 0.
     """
     poll = select.poll()
     for number in (*others, output):
@@ -70,7 +70,7 @@ def _wait(others: tuple[int, ...], output: int, log: str, max_size: int, until: 
 def _copy(output: int, log: str, max_size: int) -> bool:
     """Append one chunk to the log.
 
-    Return False, reading nothing, if the log is missing or too long.
+    If the log is missing or too long, nothing is read, and the result is False.
     """
     try:
         number = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)

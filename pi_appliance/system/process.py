@@ -28,7 +28,7 @@ from pi_appliance.system.process_tree import (
     set_child_subreaper,
 )
 
-_REAP_TIMEOUT = 0.2  # seconds
+_REAP_TIMEOUT = 0.2  # seconds to wait until a killed process has ended
 
 
 def reap(process: Process) -> None:
@@ -217,7 +217,7 @@ class ProgramResult:
     """How a program ended. If only `process` is set, the supervisor of the program was killed."""
 
     process: ProcessResult
-    status: int | None = None  # as in subprocess
+    status: int | None = None  # exit status, as in subprocess; None if it is unknown
     error: OSError | None = None  # why it could not be executed
     refusal: str = ""  # why its limits could not be set
 
@@ -465,7 +465,7 @@ class _ChildWatcher:
     def _read(self, number: int) -> bool:
         """Read only one chunk, so that endless output cannot delay a deadline.
 
-        Return False at the end.
+        The result is False at the end of the output.
         """
         try:
             chunk = os.read(number, _CHUNK)
@@ -483,7 +483,7 @@ class _ChildWatcher:
 
 
 MAX_TAIL = 4_096  # bytes at the end of an output that are searched for its last line
-MAX_LINE = 200  # characters
+MAX_LINE = 200  # characters of a last line of output
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-_])")  # colours, titles, cursor
 
 

@@ -98,7 +98,7 @@ def _read_all() -> dict[int, Process]:
     return {each.pid: each for each in processes if each is not None}
 
 
-_KILL_INTERVAL = 1.0  # seconds
+_KILL_INTERVAL = 1.0  # seconds between two rounds of SIGKILL
 
 
 def supervise(runner: int, report: int | None = None) -> None:

@@ -18,7 +18,7 @@ MAIN_UNIT = "pi-appliance.service"
 # Folders for units: of deploy/install.sh, and of the Debian package. systemd uses the same order.
 _UNIT_DIRS = ("etc/systemd/system", "usr/lib/systemd/system")
 _LOGIN = ("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
-_MAX_REQUEST = 1024  # bytes
+_MAX_REQUEST = 1024  # bytes of a request file that are read
 _TIMEOUT = 5.0  # seconds; a systemd that hangs must not block us
 _PROPERTIES = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
 
@@ -154,7 +154,7 @@ class MachinePower:
         self._systemd = Systemd(root, environment)
 
     def find_obstacle(self, action: PowerAction) -> str:
-        """Return why this user may not do `action`, with the command that does it.
+        """Return why this user may not do `action`, and the command that may; '' if it is allowed.
 
         '' if allowed.
         """

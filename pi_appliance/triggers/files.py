@@ -19,7 +19,7 @@ _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 
 _IS_DIRECTORY = 0x4000_0000
 _ONLY_DIRECTORY = 0x0100_0000
 _HEAD = struct.Struct("iIII")  # struct inotify_event: watch, events, cookie, length of the name
-_BUFFER = 65_536  # bytes
+_BUFFER = 65_536  # bytes of events that are read at a time
 _EVENTS = (
     _CLOSE_WRITE | _MOVED_TO | _CREATE | _DELETE_SELF | _MOVE_SELF
 )  # CREATE is needed for folders only: a file counts when it is closed
@@ -222,7 +222,7 @@ class FileWatcher:
         return {job for job, _, _ in self._existing_files(new)}
 
     def _watch_nearest(self, kernel: Inotify, folder: Path) -> Path:
-        """Watch `folder`, or else the nearest existing folder above it.
+        """Watch `folder`, or else the nearest existing folder above it, and return that folder.
 
         Return the watched folder.
         """

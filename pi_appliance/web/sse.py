@@ -158,7 +158,7 @@ class ReplayBuffer:
     def position_of(self, event_id: str) -> int | None:
         """Return the number of the event `event_id`.
 
-        None if events after it are not stored any more.
+        It is None if events after it are not stored any more.
         """
         epoch, _, number = event_id.partition("-")
         if epoch != self._epoch or not (number.isascii() and number.isdigit() and len(number) < 20):
@@ -168,7 +168,7 @@ class ReplayBuffer:
     def events_after(self, number: int) -> tuple[bytes, int] | None:
         """Return a batch of events after `number`, and its last number.
 
-        None if some are not stored any more.
+        It is None if some of these events are not stored any more.
         """
         if not self._has_all_after(number):
             return None

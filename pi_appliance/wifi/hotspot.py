@@ -27,7 +27,7 @@ _PREFIX = "10.42.0."
 SECRET = "HOTSPOT_PASSWORD"  # noqa: S105 - its name
 _PROFILE = "6f2b7c1e-5d0a-4c53-9a57-706961707031"  # UUID of the hot spot's profile
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that look alike
-_MAX_SSID = 32  # bytes
+_MAX_SSID = 32  # bytes in the name of a network
 _DISCARD = 9  # a port on which nobody listens
 _NO_DNSMASQ = "it gives no addresses without dnsmasq; type on the machine: sudo apt install dnsmasq-base"
 _log = logging.getLogger(__name__)
@@ -126,9 +126,9 @@ class Hotspot:
             watcher.close()
 
     async def _check(self) -> float | None:
-        """Open or close the hot spot.
+        """Open or close the hot spot, and return the seconds to the next check.
 
-        Return the seconds to the next check; None: after a change only.
+        None means that only a change needs another check.
         """
         if self.is_open:
             return await self._check_open()

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from pi_appliance.errors import Refused, Unavailable
 
-JOIN_TIMEOUT = 30  # seconds
+JOIN_TIMEOUT = 30  # seconds to join a network
 _TIMEOUT = 20.0  # seconds of a command without the time to connect; a scan takes up to 15
 _TIMED_OUT, _FAILED, _NOT_RUNNING, _UNKNOWN = 3, 4, 8, 10  # exit statuses of nmcli
 _WIFI_TYPES = ("wifi", "802-11-wireless")

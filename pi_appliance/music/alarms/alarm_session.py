@@ -25,9 +25,9 @@ from pi_appliance.storage.model import PREEMPT, Result
 
 PLAYER_TIMEOUT = 30.0  # seconds without a player after which this machine plays the chime itself
 _MAX_VOLUME_JUMP = 3
-_MIN_FADE_AFTER_SILENCE = 60.0  # seconds
+_MIN_FADE_AFTER_SILENCE = 60.0  # seconds; shortest fade after a silent source
 _MAX_CHIME_TIME = 1800.0  # seconds for which the built-in sound repeats
-_SNOOZE_FADE = 3.0  # seconds
+_SNOOZE_FADE = 3.0  # seconds of the fade before a snooze
 _DURATION_OVER = "its duration is over"
 _END_FADE = 30.0  # seconds: longest fade when the alarm's duration is over
 

@@ -214,7 +214,7 @@ def is_alarm(job: Job) -> bool:
 
 
 def phase_of(checkpoint: str) -> str:
-    """Return the phase in a `checkpoint` that `music_session.dump` wrote.
+    """Return the phase in a `checkpoint` of `music_session.dump`, or '' for any other text.
 
     '' for any other checkpoint.
     """

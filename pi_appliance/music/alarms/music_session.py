@@ -24,7 +24,7 @@ from pi_appliance.system.clock import Timestamp
 MAX_AGE = 3600.0  # seconds after which an interrupted session is not resumed
 POLL_INTERVAL = 1.0  # seconds between two polls of the player, and between two changes of the volume
 RETRY_TIMEOUT = 8.0  # seconds for which a failed call to the player is repeated
-_RETRY_INTERVAL = 0.25  # seconds
+_RETRY_INTERVAL = 0.25  # seconds between two attempts of a failed call
 _MAX_ANNOUNCEMENT_AGE = 300.0  # seconds after which an announcement counts as ended
 
 
@@ -169,7 +169,7 @@ class MusicSession:
         return self.context.timestamp().monotonic
 
     async def poll_player(self) -> PlayerState | None:
-        """Return the player's state.
+        """Return the player's state, or None during an announcement, which another run plays.
 
         None during an announcement, which is not played by this session.
         """

@@ -35,9 +35,9 @@ _PEAK = 0.8  # share of the range of a sample that the loudest moment uses
 # an address for documentation, to which nothing is sent: the kernel only picks our address
 _TEST_ADDRESS = ("192.0.2.1", 9)
 _RANGE_HEADER = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
-_TTS_TIMEOUT = 30.0  # seconds
+_TTS_TIMEOUT = 30.0  # seconds that a speech program may take
 _PLAY_PROGRAMS: Sequence[tuple[str, ...]] = (("pw-play",), ("paplay",), ("aplay", "-q"))
-_PLAY_TIMEOUT = SECONDS + 15.0  # seconds
+_PLAY_TIMEOUT = SECONDS + 15.0  # seconds that a program may take to play the chime
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ from pi_appliance.system import files
 
 MAX_SOCKET_BYTES = 107  # bytes: Linux's limit for the path of a socket
 START_TIMEOUT = 10.0  # seconds; a Pi with a slow SD card needs a few
-STOP_TIMEOUT = 3.0  # seconds
+STOP_TIMEOUT = 3.0  # seconds that MPD may take to stop
 LOG_NAME = "mpd.log"
 # The process becomes MPD, and the kernel kills it when its parent dies. `setpriv` can do that, too,
 # but it also sets capabilities, which the unit forbids.

@@ -239,7 +239,7 @@ async def _copy(
 ) -> bool:
     """Copy from `reader` to `writer` until the end, which is passed on.
 
-    Return False if a side breaks.
+    The result is False if one of the connections breaks.
     """
     try:
         while data := await reader.read(BLOCK_BYTES):

@@ -25,7 +25,7 @@ from pi_appliance.system import files, machine
 from pi_appliance.system.machine import MountWatcher
 
 _QUEUE_PAGE = 200  # tracks per request
-_UNMOUNT_POLL = 0.05  # seconds
+_UNMOUNT_POLL = 0.05  # seconds between two checks whether a drive is unmounted
 _log = logging.getLogger(__name__)
 
 

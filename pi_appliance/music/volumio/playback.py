@@ -41,7 +41,7 @@ from pi_appliance.music.volumio.library import VolumioLibrary
 
 EFFECT_TIMEOUT = 1.0  # seconds in which the effect of a command must show
 PLAYBACK_TIMEOUT = 2.0  # the same for playback: Volumio stops one track before it starts the next
-EFFECT_POLL = 0.1  # seconds
+EFFECT_POLL = 0.1  # seconds between two reads of the state while an effect is awaited
 _SEEK_TOLERANCE = 2.0  # seconds by which a position may differ from the requested one
 _QUEUE_EMPTY = "the queue is empty; add something to it first"
 _NO_MIXER = "has its volume control switched off; choose a mixer in Settings, Playback Options, on its own page"

@@ -171,7 +171,7 @@ class MastodonClient:
                 )
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
-                return AccountBlocked(f"{self.who} points to {where} ({detail}); check `server:`")
+                return AccountBlocked(f"{self.who} redirects to {where} ({detail}); check `server:`")
             case status if status >= 500:
                 return Uncertain(f"{self.who} reports an internal error ({detail}); {CHECK_ACCOUNT}")
         return Refused(f"{self.who} says no ({detail})")

@@ -264,7 +264,7 @@ class ErrorResponses:
             case 429:
                 return Unavailable(f"X accepts no more requests now {detail}", after=_until_reset(response.headers))
             case _ if 400 <= status < 500 and status != 408:
-                return Refused(f"X refused it {detail}")
+                return Refused(f"X rejected the request {detail}")
         problem = "X reports an internal error" if status >= 500 else "X sent an invalid response"
         return Uncertain(f"{problem} {detail}; {CHECK_ACCOUNT}") if posting else Unavailable(f"{problem} {detail}")
 

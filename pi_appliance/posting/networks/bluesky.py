@@ -27,7 +27,7 @@ from pi_appliance.storage.model import Picture
 from pi_appliance.system import http
 
 _MAX_WAIT = 86_400.0  # seconds; Bluesky's longest rate limit is a day
-_MAX_BODY = 1_000_000  # bytes
+_MAX_BODY = 1_000_000  # bytes of a response
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ def find_facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[st
 def _build_feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tuple[str, dict[str, str] | None]:
     """Return the part of the text that becomes a link, and its feature.
 
-    None for an unknown handle.
+    The feature is None for an unknown handle.
     """
     whole = match[0]
     if match["handle"]:

@@ -52,7 +52,7 @@ class Ship(NamedTuple):
     def squares(self) -> tuple[Square, ...]:
         """The squares of the ship, from start to end.
 
-        None unless it is straight, to the right or down.
+        A ship has no squares unless it is straight, and goes to the right or down.
         """
         (left, top), (right, bottom) = self
         if left != right and top != bottom:

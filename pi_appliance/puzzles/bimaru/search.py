@@ -98,7 +98,7 @@ class Layout:
     def sides_of(self, mask: int) -> int:
         """Return the squares next to those of `mask`, in the four directions.
 
-        They may be in `mask`, too.
+        Squares of `mask` itself can be among them.
         """
         return self._beside(mask) | (mask << self.width & self.all) | mask >> self.width
 

@@ -139,7 +139,7 @@ def with_rules(board: Board | str, rules: Rules) -> Board:
 def describe(board: Board | Positions | str) -> str:
     """Return the number of discs and the side to move, or the winner and the four.
 
-    Of many positions, return their number.
+    For many positions, it is only their number.
     """
     if isinstance(board, Positions):
         return pluralize(len(board.boards), "position")

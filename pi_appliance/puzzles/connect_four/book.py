@@ -21,9 +21,9 @@ BOOK_MEMORY = 60_000_000  # bytes of all positions while it is built, measured
 _SAVE_INTERVAL = 10.0  # seconds between two saves of an unfinished stage
 _EXTRA_SAVE_INTERVAL = 0.003  # seconds more per position, to spare the SD card
 _CHUNKS_PER_PLY = 10_000  # chunks per ply; each has several positions, so that hard ones are spread over the cores
-_TIME_TO_SAVE = 2.0  # seconds
-_PROGRESS_INTERVAL = 1_000  # positions
-UNKNOWN = -99  # as in the kernel
+_TIME_TO_SAVE = 2.0  # seconds that are kept at the end to save
+_PROGRESS_INTERVAL = 1_000  # positions between two progress reports
+UNKNOWN = -99  # score of an unknown position, as in the kernel
 
 Level = Mapping[int, Position]  # the undecided positions of one ply by their keys
 

@@ -164,7 +164,7 @@ def hint(board: Board | str, runtime: SearchRuntime = SERIAL) -> str:
 def difficulty(board: Board | str, seeds: Sequence[int], runtime: SearchRuntime = SERIAL) -> Table:
     """Solve a random board like `board` for each of `seeds`.
 
-    Tabulate how many need how many moves.
+    The table says how many boards need how many moves.
     """
     board = load_board(board, Board)
 

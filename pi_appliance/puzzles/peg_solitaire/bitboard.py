@@ -290,7 +290,8 @@ def _solve_linear_program(columns: Sequence[tuple[Sequence[int], float]], wanted
     for hole in range(size):
         unit = [float(other == hole) for other in range(size)]
         rows.append([*(float(column[hole]) for column, _ in columns), *unit, *(-each for each in unit), wanted[hole]])
-    gains = [value + MAX_WEIGHT * sum(column) for column, value in columns]  # reduced profits
+    # how much each column of the dual can improve the result
+    gains = [value + MAX_WEIGHT * sum(column) for column, value in columns]
     gains += [0.0] * size + [-2.0 * MAX_WEIGHT] * size + [0.0]
     for _ in range(MAX_PIVOTS):
         best = max(range(count + 2 * size), key=gains.__getitem__)

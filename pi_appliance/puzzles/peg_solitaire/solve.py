@@ -291,7 +291,7 @@ class _SolutionSearch:
     def first(self) -> Answer[Solution]:
         """Find one solution.
 
-        With a limited depth-first search, then wider and wider beams, then no limit.
+        The search is depth-first with a limit, then by wider and wider beams, then without a limit.
         """
         search = self._depth_first(DEAD_END_LIMIT)
         lines = search.solutions(self.field.start)

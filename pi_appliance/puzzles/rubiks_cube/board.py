@@ -44,7 +44,7 @@ class Board:
         return replace(self, others=()), *self.others
 
     def find_cube(self, solution: Sequence[str]) -> "tuple[Board, Sequence[str]] | None":
-        """Return the cube that a solution is for, and its turns.
+        """Return the cube that a solution is for, and its turns, or None if its number is wrong.
 
         None if its number does not exist.
         """

@@ -62,7 +62,7 @@ def inverse(state: State) -> State:
 
 
 def conjugate(state: State, faces: FaceMap) -> State:
-    """Return `state` as named after the whole cube is rotated or mirrored."""
+    """Return `state` with the names that its pieces have after `faces` turn or mirror the cube."""
     rotation, back = _whole_rotation(tuple(faces.items()))
     return compose(compose(back, state), rotation)
 

@@ -375,7 +375,7 @@ def notate(board: Board | str, solution: Solution) -> str:  # noqa: ARG001 - as 
 def render_solution(board: Board | str, solution: Solution) -> str:
     """Return the solution in one row, and again in rows of five moves.
 
-    For several cubes, only the row.
+    For several cubes, it is only the row.
     """
     board = load_board(board, Board)
     if board.others:

@@ -255,7 +255,7 @@ def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool)
 def _may_follow(turn: int, other: int) -> bool:
     """Return whether `other` may follow `turn`.
 
-    Another face, and opposite faces in one order only.
+    It must turn another face. Opposite faces are turned in one order only.
     """
     return turn // 3 not in {other // 3, other // 3 + 3}
 

@@ -143,9 +143,9 @@ class SearchRuntime:
         *,
         executor: "ExecutorSource | None" = None,
     ) -> None:
-        """Let `map` use the given executor, or an executor that the function makes.
+        """Let `map` use the executor, or the function that makes one.
 
-        Else this process.
+        Without either, calls run in this process.
         """
         self.remote = None
         if executor is not None:
@@ -295,7 +295,7 @@ def save_entry(cache: Cache, name: str, values: Mapping[str, object], buffers: S
 def load_entry(cache: Cache, name: str) -> SavedState | None:
     """Return the entry that `save_entry` saved.
 
-    None if it is missing, damaged or of another format.
+    It is None if the entry is missing, damaged or of another format.
     """
     content = cache.load(name)
     if content is None or len(content) < _HEADER.size:

@@ -148,7 +148,7 @@ FOLDER = "puzzles"  # the folder of the cache, in the state folder
 ProgressCallback = Callable[[float | None, str], None]
 CHECKPOINT_WRITES = 200_000_000  # bytes per run, unless an option sets another number
 _NEAR_DEADLINE = 2.0  # seconds; a stop signal so close to the deadline is caused by the deadline
-_PROGRESS_INTERVAL = 0.1  # seconds
+_PROGRESS_INTERVAL = 0.1  # seconds between two progress reports
 
 
 def ignore_progress(part: float | None, note: str) -> None:

@@ -70,7 +70,10 @@ class RemoteExecutor:
             batches.cancel()
 
     def _pack(self, prepare: Callable[..., object], shared: object) -> "_Table":
-        """Return both as bytes. The same objects are packed once for many maps in a row."""
+        """Return `prepare` and `shared` as bytes.
+
+        The same objects are packed once for several maps in a row.
+        """
         if self.packed is None or self.packed[0] is not prepare or self.packed[1] is not shared:
             content = _pack((prepare, shared))
             self.packed = prepare, shared, _Table(blake2b(content, digest_size=16).hexdigest(), content)

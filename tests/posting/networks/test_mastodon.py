@@ -119,7 +119,7 @@ def test_a_picture_that_is_never_processed_fails_before_posting(server, account)
         (413, Refused, "413", False),
         (422, Refused, "Text character limit of 500 exceeded", False),
         (418, Refused, "418", False),
-        ("moved", AccountBlocked, "points to elsewhere.example", False),
+        ("moved", AccountBlocked, "redirects to elsewhere.example", False),
         ("half-422", Refused, "says no (422)", False),
         (429, Unavailable, "429: Too many requests", False),
         ("half-429", Unavailable, "429", False),
