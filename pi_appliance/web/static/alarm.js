@@ -70,7 +70,8 @@ function show() {
   volume.parentElement.style.setProperty("--limit", maximum / 100);
   limit.textContent = `The highest allowed volume${quietHours.length ? " at that time" : ""} is ${maximum}.${more}`;
   limit.hidden = maximum === 100;
-  if (ring) byId("rings-in").textContent = `Rings in ${duration(ring - now())}`;
+  const { skips, off } = byId("rings-in").dataset;
+  if (ring && off === undefined) byId("rings-in").textContent = `Rings in ${duration(ring - now())}${isStored() ? skips : ""}`;
 }
 
 // The time at the appliance, whose time zone may be another one than that of the phone.
@@ -78,7 +79,15 @@ function now() {
   return new Date(new Date(`${byId("rings-in").dataset.now}Z`).getTime() + Date.now() - opened);
 }
 
+// Whether time and days are those of the stored alarm. When that rings next, the server knows: it may skip a ring.
+function isStored() {
+  const { time, days } = form.elements;
+  return time.value === time.defaultValue && [...days].every((each) => each.checked === each.defaultChecked);
+}
+
 function nextRing() {
+  const stored = new Date(`${byId("rings-in").dataset.ring}Z`);
+  if (isStored() && stored > now()) return stored;
   if (!form.elements.time.value) return null;
   const days = [...form.querySelectorAll("[name=days]:checked")].map((each) => each.value);
   const [hours, minutes] = form.elements.time.value.split(":").map(Number);

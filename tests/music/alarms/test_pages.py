@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from pi_appliance.system import clock
 from tests.web.chromium import CHROMIUM
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, served
@@ -210,6 +212,41 @@ def test_every_ring_is_shown_and_a_skip_names_its_ring(browser: Browser, applian
         expect(once).to_contain_text("The 06:45 alarm is skipped that day.")
         once.get_by_role("button", name="Cancel").tap()
         expect(once).to_be_hidden()
+
+
+@BOTH
+def test_the_editor_knows_of_a_skipped_ring_and_of_a_switch(
+    browser: Browser, appliance: ServedAppliance, script: bool
+) -> None:
+    appliance.ask("/api/v1/alarms/skip", {"job": "wake"})
+    alarm = appliance.ask("/api/v1/alarms/wake").json
+    days = (datetime.fromisoformat(alarm["next_ring"]) - clock.now()).days
+    with phone(browser, appliance, script=script) as page:
+        go(page, appliance, "/wake")
+        line = page.locator("#rings-in")
+        expect(line).to_contain_text(" 06:45 is skipped")
+        if script:
+            shown = re.match(r"Rings in (?:(\d+) d )?", line.inner_text())
+            assert shown
+            assert int(shown[1] or 0) >= days
+            page.get_by_label("Time").fill("07:45")
+            expect(line).not_to_contain_text("is skipped")
+        page.goto(f"{appliance.origin}/jobs/wake")
+        expect(page.get_by_text(re.compile("06:45 is skipped"))).to_be_visible()
+        expect(page.locator("p.next")).not_to_contain_text(re.compile("Next t(oday|omorrow) 06:45"))
+        appliance.ask("/api/v1/alarms/unskip", {"job": "wake"})
+        appliance.ask("/api/v1/alarms/off", {"job": "wake"})
+        go(page, appliance, "/wake")
+        expect(line).to_have_text("Off")
+
+
+@BOTH
+def test_an_alarm_is_rung_at_once(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
+    with phone(browser, appliance, script=script) as page:
+        go(page, appliance)
+        page.get_by_role("region", name="wake", exact=True).get_by_role("button", name="Ring now").tap()
+        appliance.eventually(lambda: appliance.ask("/api/v1/runs?job=wake").json)
+        expect(page).to_have_url(f"{appliance.origin}/music/alarms")
 
 
 @pytest.mark.slow
