@@ -20,7 +20,7 @@ from pi_appliance.access.authenticator import Authenticator, cookie
 from pi_appliance.access.pages import browser_name
 from pi_appliance.access.password import SetupFile, store_password
 from pi_appliance.config import editing, units
-from pi_appliance.config.binding import parse_yaml
+from pi_appliance.config.yaml_tree import parse_yaml
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.music import sound_cards
 from pi_appliance.music.alarms import api as alarms_api

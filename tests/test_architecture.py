@@ -143,7 +143,7 @@ LIBRARIES = {
     "sqlite3": {"storage.damage_recovery", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
     "wcwidth": {"posting.x_text"},
-    "yaml": {"config.editing", "config.binding"},
+    "yaml": {"config.editing", "config.yaml_tree"},
     "zeroconf": {"cluster.tasks", "discovery"},
 }
 

@@ -9,8 +9,8 @@ import pytest
 
 from pi_appliance.__main__ import main
 from pi_appliance.cli.program import cli
-from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.loader import load_config
+from pi_appliance.config.yaml_tree import parse_yaml
 from pi_appliance.puzzles import Puzzle
 from tests.doc_tables import TABLES
 from tests.installation import ROOT

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from pi_appliance.config.binding import LOADER, YamlPath, parse_yaml
+from pi_appliance.config.yaml_tree import LOADER, YamlPath, parse_yaml
 from pi_appliance.errors import Refused
 
 _INDENT = 2

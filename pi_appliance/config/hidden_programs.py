@@ -10,8 +10,9 @@ from dataclasses import fields
 from difflib import SequenceMatcher, unified_diff
 
 from pi_appliance.config import editing
-from pi_appliance.config.binding import YamlPath, parse_yaml, yaml_key
+from pi_appliance.config.binding import yaml_key
 from pi_appliance.config.options import Config
+from pi_appliance.config.yaml_tree import YamlPath, parse_yaml
 from pi_appliance.errors import ConfigError, Refused
 
 PLACEHOLDER = "(hidden: change it on the machine)"
@@ -73,8 +74,8 @@ def _restore_lines(text: str, before: str) -> str:
         data = parse_yaml(restored, "").data
     except ConfigError:
         return restored  # a file that cannot be read starts no program
-    for path, _ in _programs(data):
-        start, end = editing.value_span(restored, path)
+    programs = editing.value_spans(restored, [path for path, _ in _programs(data)])
+    for path, (start, end) in programs.items():
         if not any(first <= start and end <= last for first, last in spans):
             raise Refused(f"{'.'.join(map(str, path))} would start a program; programs are added on the machine only")
     return restored

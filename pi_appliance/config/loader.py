@@ -10,10 +10,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
-from pi_appliance.config import binding, units
 from pi_appliance.config import secrets as secret_names
-from pi_appliance.config.binding import Tree, structure, structure_usable
+from pi_appliance.config import units
+from pi_appliance.config.binding import structure, structure_usable
 from pi_appliance.config.options import Config, Job, Notify, PluginConfig, StartedBy
+from pi_appliance.config.yaml_tree import Tree, YamlPath, decode_text, parse_yaml
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.scheduling.schedule import Every
 from pi_appliance.system import files
@@ -28,7 +29,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
     """
     path = path.absolute()
     text = _read_text(path) if text is None else text
-    tree = binding.parse_yaml(text, display_path(path))
+    tree = parse_yaml(text, display_path(path))
     if not isinstance(tree.data, Mapping):
         raise ConfigError([*tree.problems, tree.problem((), "the file has no keys", 'see "pi-appliance config init"')])
     data = {"time-zone": local_zone(), **tree.data}
@@ -50,7 +51,7 @@ def load_config(path: Path, text: str | None = None) -> Config:
 
 def read_yaml(path: Path) -> Tree:
     """Read the YAML file `path`. Raises `ConfigError`."""
-    return binding.parse_yaml(_read_text(path), display_path(path))
+    return parse_yaml(_read_text(path), display_path(path))
 
 
 def _read_text(path: Path) -> str:
@@ -61,7 +62,7 @@ def _read_text(path: Path) -> str:
         missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
         hint = "check its name" if missing else files.access_advice(path)
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
-    return binding.decode_text(raw, file)
+    return decode_text(raw, file)
 
 
 def local_zone() -> str:
@@ -90,12 +91,12 @@ def _entries(tree: Tree, family: str) -> Mapping[str, Any]:
     return section if isinstance(section, Mapping) else {}
 
 
-def _plugin_options(tree: Tree, base: Path) -> tuple[dict[binding.YamlPath, Any], list[Problem]]:
+def _plugin_options(tree: Tree, base: Path) -> tuple[dict[YamlPath, Any], list[Problem]]:
     """Convert each `with:` to the `Options` of its kind, by the path of its entry.
 
     They are None if they are invalid. Other parts of the file may be invalid.
     """
-    options: dict[binding.YamlPath, Any] = {}
+    options: dict[YamlPath, Any] = {}
     problems: list[Problem] = []
     entries = [((family, name), family, entry) for family in _NAMED for name, entry in _entries(tree, family).items()]
     for path, family, entry in [*entries, (("player",), "players", _entries(tree, "player"))]:
@@ -184,7 +185,7 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
         several = bool(named) and isinstance(written["jobs"][name]["with"]["network"], list)
         for number, network in enumerate(named):
             if network not in networks:
-                which: binding.YamlPath = (number,) if several else ()
+                which: YamlPath = (number,) if several else ()
                 path = ("jobs", name, "with", "network", *which)
                 yield tree.problem(path, f"no network is called {network!r}", suggest(network, networks))
         report_from = getattr(job.options, "report_from", None)
@@ -201,7 +202,7 @@ def load_partial(path: Path) -> Config | None:
     """Return the valid sections of the file `path`; None if it does not name its state folder."""
     path = path.absolute()
     try:
-        text = binding.decode_text(path.read_bytes(), path.name)
+        text = decode_text(path.read_bytes(), path.name)
     except (OSError, ConfigError):
         return None
     good: dict[str, object] = {"time-zone": local_zone()}
@@ -225,7 +226,7 @@ def load_plugin(family: str, entry: object, base: Path) -> PluginConfig | None:
 
 def _good_keys(section: str, path: Path) -> Mapping[str, object]:
     try:
-        tree = binding.parse_yaml(section, path.name)
+        tree = parse_yaml(section, path.name)
     except ConfigError:
         return {}
     data = tree.data if isinstance(tree.data, dict) else {}
@@ -236,7 +237,7 @@ def _good_keys(section: str, path: Path) -> Mapping[str, object]:
     }
 
 
-def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dict[binding.YamlPath, str]:
+def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dict[YamlPath, str]:
     """Return the problems of the job `name` by the paths of the keys in its `entry`.
 
     Only those of the entry itself are found: other parts of the file are not known here.
@@ -258,10 +259,10 @@ def find_job_problems(name: str, entry: Mapping[str, object], base: Path) -> dic
 class _PathTree(Tree):
     """A tree without a file. It keeps the texts of problems, by their paths and with their keys."""
 
-    found: dict[binding.YamlPath, str] = field(default_factory=dict)
+    found: dict[YamlPath, str] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
 
-    def problem(self, path: binding.YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
+    def problem(self, path: YamlPath, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
         text = units.join_clauses(wrong, right)
         self.found[path] = f"{self.found[path]}; also {text}" if path in self.found else text
         self.texts.append(text if at_key or not path else f"{'.'.join(map(str, path))}: {text}")
@@ -289,7 +290,7 @@ def override_options(config: Config, job: Job, overrides: Mapping[str, object]) 
 
 
 def _configured_options(config: Config, job: Job) -> Mapping[str, object]:
-    data: Any = binding.parse_yaml(config.text, display_path(config.path)).data
+    data: Any = parse_yaml(config.text, display_path(config.path)).data
     try:
         return dict(data["jobs"][job.name]["with"] or {})
     except (KeyError, TypeError):
@@ -309,7 +310,7 @@ def _notifier_problems(tree: Tree, config: Config) -> Iterator[Problem]:
             yield tree.problem((*path, "healthchecks-url"), *problem)
 
 
-def _unknown_notifiers(tree: Tree, path: binding.YamlPath, notify: Notify) -> Iterator[Problem]:
+def _unknown_notifiers(tree: Tree, path: YamlPath, notify: Notify) -> Iterator[Problem]:
     known = tuple(_entries(tree, "notifiers"))
     for key, names in (("on-failure", notify.on_failure), ("on-recovery", notify.on_recovery)):
         for number, name in enumerate(names or ()):

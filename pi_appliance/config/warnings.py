@@ -7,9 +7,9 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets as secret_names
-from pi_appliance.config.binding import Tree
 from pi_appliance.config.options import Config
 from pi_appliance.config.triggers import MQTT_PASSWORD, NO_GPIO, NO_MQTT
+from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.errors import ConfigError, Problem, Refused
 from pi_appliance.scheduling import explanation, schedule
 from pi_appliance.system.network import is_loopback_only

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
-from pi_appliance.config.binding import YamlPath
+from pi_appliance.config.yaml_tree import YamlPath
 from pi_appliance.jobs import api, editor
 from pi_appliance.jobs.api import JobPauseJson
 from pi_appliance.jobs.job_fields import COMMAND, JobField, fields_of, yaml_text

@@ -12,9 +12,9 @@ from textwrap import dedent, indent
 from typing import Any
 
 from pi_appliance.config import editing, hidden_programs, loader
-from pi_appliance.config.binding import Tree, YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change, ConfigFile
 from pi_appliance.config.options import Config, Job
+from pi_appliance.config.yaml_tree import Tree, YamlPath, parse_yaml
 from pi_appliance.errors import ConfigError, InvalidOption, Refused, UnknownName, suggest
 from pi_appliance.jobs.job_fields import COMMAND, JobField, fields_of, value_at
 from pi_appliance.scheduling.appliance import Appliance

@@ -12,9 +12,9 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import editing
-from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.options import Config
 from pi_appliance.config.schema import job_schema
+from pi_appliance.config.yaml_tree import parse_yaml
 from pi_appliance.errors import ConfigError, InvalidOption
 
 COMMAND = "command"

@@ -12,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.config import units
-from pi_appliance.config.binding import YamlPath
 from pi_appliance.config.options import Job
+from pi_appliance.config.yaml_tree import YamlPath
 from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption
 from pi_appliance.jobs import editor, job_fields
 from pi_appliance.jobs.editor import InvalidJob

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pi_appliance.config import editing, secrets
-from pi_appliance.config.binding import parse_yaml
 from pi_appliance.config.options import Config
+from pi_appliance.config.yaml_tree import parse_yaml
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.storage.backup_archive import (
     ABOUT,

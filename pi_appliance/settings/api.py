@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from pi_appliance.config import editing, hidden_programs
-from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.schema import json_schema
+from pi_appliance.config.yaml_tree import YamlPath, parse_yaml
 from pi_appliance.errors import ConfigError, InvalidOption, Refused
 from pi_appliance.json_schema import Instant
 from pi_appliance.operations import Values

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
-from pi_appliance.config.binding import YamlPath
 from pi_appliance.config.editing import flow_text
+from pi_appliance.config.yaml_tree import YamlPath
 
 _PROGRAM = "command"
 """The kind, and the condition, that start a program."""

@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from pi_appliance import plugins
 from pi_appliance.config import editing, hidden_programs
-from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import Change
 from pi_appliance.config.options import Config, PluginConfig, Radio, Retention, Updates, VolumePolicy
 from pi_appliance.config.schema import option_rows
+from pi_appliance.config.yaml_tree import YamlPath, parse_yaml
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.settings import api

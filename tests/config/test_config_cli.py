@@ -11,7 +11,7 @@ import pytest
 from pi_appliance import plugins
 from pi_appliance.__main__ import main
 from pi_appliance.config import loader
-from pi_appliance.config.binding import parse_yaml
+from pi_appliance.config.yaml_tree import parse_yaml
 from tests.installation import ROOT
 
 GOOD = """\

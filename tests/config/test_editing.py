@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.editing import remove_value, rewrite, same, set_value
+from pi_appliance.config.yaml_tree import YamlPath, parse_yaml
 from pi_appliance.errors import Refused
 
 FILE = """\

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pi_appliance.config import editing
-from pi_appliance.config.binding import YamlPath, parse_yaml
 from pi_appliance.config.config_file import ConfigFile
+from pi_appliance.config.yaml_tree import YamlPath, parse_yaml
 from pi_appliance.errors import ApplianceError, Refused
 
 NOTES = ("", "", "  # the neighbours", " # ändern?", "  #")

@@ -11,10 +11,10 @@ from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
 from pi_appliance.config import editing, loader, units
-from pi_appliance.config.binding import Tree
 from pi_appliance.config.config_file import ConfigFile
 from pi_appliance.config.options import Config, Job
 from pi_appliance.config.units import EVERY_DAY, Days
+from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.errors import ApplianceError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.jobs.editor import copy_job, edit_file, new_name, remove_job, require_version
 from pi_appliance.music.alarms.music_job import Action, Options, is_alarm
