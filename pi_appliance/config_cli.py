@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shlex
+from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import TypedDict
 
 import click
 
-from pi_appliance.cli.client import config_option
+from pi_appliance.cli.client import config_option, json_option, show_result
 from pi_appliance.config import CONFIG_NAME, loader, secrets, warnings
 from pi_appliance.config import schema as describe
+from pi_appliance.config.options import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import pluralize
-from pi_appliance.errors import ConfigError, Refused
+from pi_appliance.errors import ConfigError, Problem, Refused
 from pi_appliance.music.alarms.editor import missing_sources
 from pi_appliance.music.mpd.proxy import password_problem as proxy_problem
 from pi_appliance.music.radio.stations import load_stations
@@ -33,8 +35,9 @@ def command() -> None:
 
 
 @command.command("check", short_help="Report all problems of the configuration.")
+@json_option
 @config_option
-def check(config: Path) -> None:
+def check(as_json: bool, config: Path) -> None:
     """Read the configuration and the files that it names, and report all problems.
 
     A warning is a problem of future runs although the file is valid: a misleading schedule, a
@@ -46,6 +49,10 @@ def check(config: Path) -> None:
       0  it can be used, warnings or not
       2  it cannot; every problem is listed as file:line:column
     """
+    if as_json:
+        found = find_problems(config)
+        show_result(found, "", as_json=True)
+        raise SystemExit(ConfigError.exit_status if found["problems"] else 0)
     result = check_config(config)
     for problem in result["warnings"]:
         click.echo(f"{problem} (warning)", err=True)
@@ -58,8 +65,8 @@ class ConfigCheckJson(TypedDict):
 
     config: str
     content: str
-    problems: list[str]
-    warnings: list[str]
+    problems: list[Problem]
+    warnings: list[Problem]
 
 
 def check_config(path: Path) -> ConfigCheckJson:
@@ -86,22 +93,31 @@ def check_config(path: Path) -> ConfigCheckJson:
         "content": ", ".join(counts),
         "problems": [],
         "warnings": [
-            *map(str, warnings.config_warnings(tree, config, known, clock.now())),
-            *map(str, missing_sources(tree, config, known, stations)),
-            *([f"{name}: {secrets.NOT_SET_UP}; run: pi-appliance qr"] if secrets.needs_setup(config, known) else []),
-            *(f"{name}: {note}" for note in crontab.missing_entry_notes(config)),
+            *warnings.config_warnings(tree, config, known, clock.now()),
+            *missing_sources(tree, config, known, stations),
+            *(Problem(name, 0, 0, *note.split("; ", 1)) for note in _notes(config, known)),
         ],
     }
 
 
+def _notes(config: Config, known: Mapping[str, str]) -> list[str]:
+    setup = [f"{secrets.NOT_SET_UP}; run: pi-appliance qr"] if secrets.needs_setup(config, known) else []
+    return [*setup, *crontab.missing_entry_notes(config)]
+
+
+def find_problems(path: Path) -> ConfigCheckJson:
+    """Return the problems of the configuration `path`; its warnings and its content without any."""
+    try:
+        return check_config(path)
+    except ConfigError as error:
+        name = display_path(path)
+        problems = [*error.problems] or [Problem(name, 0, 0, str(error))]
+        return {"config": name, "content": "", "problems": problems, "warnings": []}
+
+
 async def check_file(services: Services, _: Values) -> ConfigCheckJson:
     """Return the problems and warnings of the file that the daemon reads."""
-    path = services.appliance.config.path
-    try:
-        return await asyncio.to_thread(check_config, path)
-    except ConfigError as error:
-        problems = [str(each) for each in error.problems] or [str(error)]
-        return {"config": display_path(path), "content": "", "problems": problems, "warnings": []}
+    return await asyncio.to_thread(find_problems, services.appliance.config.path)
 
 
 @command.command("schema", short_help="Print the JSON Schema, for completion in an editor.")
@@ -120,20 +136,54 @@ def schema() -> None:
     click.echo(json.dumps(describe.json_schema(), indent=2))
 
 
+class KeyJson(TypedDict):
+    """A key of the configuration. Without a value to show, its default is null."""
+
+    key: str
+    required: bool
+    default: str | None
+    description: str
+
+
+class KeySectionJson(TypedDict):
+    """The keys of a section of the configuration, or of the options of a plug-in."""
+
+    section: str
+    keys: list[KeyJson]
+
+
 @command.command("keys", short_help="Print all keys, their defaults and meanings.")
-def keys() -> None:
+@json_option
+def keys(as_json: bool) -> None:
     """Print every key of the configuration as Markdown tables.
 
     \b
     Exit status:
       0  always
     """
-    click.echo(describe.markdown_tables(), nl=False)
+    sections: list[KeySectionJson] = [
+        {"section": title, "keys": [_key_json(*row) for row in describe.option_rows(cls)]}
+        for title, cls in describe.all_sections()
+    ]
+    show_result(sections, describe.markdown_tables(), as_json=as_json)
+
+
+def _key_json(key: str, default: str | None, description: str) -> KeyJson:
+    shown = None if default == "-" else default
+    return {"key": key, "required": default is None, "default": shown, "description": description}
+
+
+class NewConfigJson(TypedDict):
+    """A new configuration, and all files that were written."""
+
+    config: str
+    files: list[str]
 
 
 @command.command("init", short_help="Create a commented configuration.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("config"))
-def init(folder: Path) -> None:
+@json_option
+def init(folder: Path, as_json: bool) -> None:
     """Write appliance.yaml and its files into FOLDER, by default config, without overwriting.
 
     \b
@@ -151,7 +201,9 @@ def init(folder: Path) -> None:
         files.make_directory(path.parent)
         files.write_file(path, starter.joinpath(name).read_bytes())
     file = folder / CONFIG_NAME
-    click.echo(f"wrote {len(names)} files; now edit {file}, then: pi-appliance up -c {shlex.quote(str(file))}")
+    result: NewConfigJson = {"config": str(file), "files": [str(folder / name) for name in names]}
+    next_steps = f"now edit {file}, then: pi-appliance up -c {shlex.quote(str(file))}"
+    show_result(result, f"wrote {len(names)} files; {next_steps}\n", as_json=as_json)
 
 
 def _list_files(folder: Traversable, prefix: str = "") -> list[str]:

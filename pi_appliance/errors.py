@@ -29,7 +29,7 @@ class ApplianceError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """A problem in a file. Lines and columns count from 1."""
+    """A problem in a file. Lines and columns count from 1; 0 stands for the whole file."""
 
     file: str
     line: int
@@ -39,9 +39,10 @@ class Problem:
 
     def __str__(self) -> str:
         """Return `file:line:column: message; hint`."""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         text, half = self.message, _MAX_MESSAGE // 2
         text = text if len(text) <= _MAX_MESSAGE else f"{text[:half]}…{text[-half:]}"
-        return f"{self.file}:{self.line}:{self.column}: {text}" + (f"; {self.hint}" if self.hint else "")
+        return f"{place}: {text}" + (f"; {self.hint}" if self.hint else "")
 
 
 Issues = list[tuple[tuple[str | int, ...], str, str]]

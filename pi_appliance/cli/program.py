@@ -8,7 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -412,8 +412,16 @@ def fetch_all_pages(operation: "Operation", values: "Values", config: str | None
 # Commands of the program itself
 
 
+class VersionJson(TypedDict):
+    """The version of this program, and that of the running appliance, or null."""
+
+    version: str
+    running: str | None
+
+
 @click.command("version", short_help="Show the version of the program and of the running appliance.")
-def version() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def version(as_json: bool) -> None:
     """Show the version of this program, and of the appliance if another version runs.
 
     \b
@@ -423,13 +431,15 @@ def version() -> None:
     from pi_appliance.cli import client
     from pi_appliance.errors import ApplianceError
 
-    click.echo(f"pi-appliance {__version__}")
     try:
         status = client.daemon_status()
     except ApplianceError:
-        return
-    if status is not None and status["version"] != __version__:
-        click.echo(f"running: {status['version']}; restart it to use this version")
+        status = None
+    result: VersionJson = {"version": __version__, "running": str(status["version"]) if status else None}
+    text = f"pi-appliance {__version__}\n"
+    if result["running"] not in (None, __version__):
+        text += f"running: {result['running']}; restart it to use this version\n"
+    client.show_result(result, text, as_json=as_json)
 
 
 @click.command("completion", short_help="Print the completion script of a shell.")

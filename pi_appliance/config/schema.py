@@ -84,14 +84,19 @@ def job_schema(kind: str) -> dict[str, Any]:
 
 
 def markdown_tables() -> str:
-    """Return all keys as Markdown tables: those of the file, then those of each plug-in."""
+    """Return all keys as Markdown tables."""
+    return "\n\n".join(_table(title, cls) for title, cls in all_sections()) + "\n"
+
+
+def all_sections() -> list[tuple[str, type]]:
+    """Return the title and the data class of each section: those of the file, then each plug-in."""
     sections = [("The file", Config), *_sections(Config, "", {PluginConfig})]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notifiers", "notifiers"), ("players", "player"))
     for family, word in families:
         sections += [
             (f"{word}: with, kind {kind}", plugins.load(family, kind).Options) for kind in plugins.names(family)
         ]
-    return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"
+    return sections
 
 
 def _sections(cls: type, parent: str, known: set[type]) -> Iterator[tuple[str, type]]:

@@ -16,13 +16,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypedDict
 from zoneinfo import ZoneInfo
 
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.cli.client import ProgressLine, config_option, json_option
+from pi_appliance.cli.client import ProgressLine, config_option, json_option, show_result
 from pi_appliance.config import loader
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.jobs import long_run, runner
@@ -298,15 +298,36 @@ def _options(command: Command) -> Command:
         click.option(
             "--system", is_flag=True, help="Use /etc/cron.d/pi-appliance instead of a user's crontab: root only."
         ),
+        json_option,
         config_option,
     ):
         command = option(command)
     return command
 
 
+class CrontabChangeJson(TypedDict):
+    """The entries of a configuration in a crontab, or in a file in /etc/cron.d."""
+
+    crontab: str
+    added: list[str]
+    kept: list[str]
+    removed: list[str]
+
+
+def _show_change(change: CrontabChange, text: str, *, as_json: bool) -> None:
+    old, new = change.old_entries, change.new_entries
+    result: CrontabChangeJson = {
+        "crontab": change.name,
+        "added": [entry for entry in new if entry not in old],
+        "kept": [entry for entry in new if entry in old],
+        "removed": [entry for entry in old if entry not in new],
+    }
+    show_result(result, f"{text}\n", as_json=as_json)
+
+
 @command.command("plan", short_help="Show what `jobs install` would change.")
 @_options
-def plan(config: Path, system: bool, user_name: str | None) -> None:
+def plan(config: Path, system: bool, user_name: str | None, as_json: bool) -> None:
     """Show, as a diff, what `jobs install` would change in the crontab. Nothing is changed.
 
     \b
@@ -318,12 +339,13 @@ def plan(config: Path, system: bool, user_name: str | None) -> None:
     """
     config = _absolute_path(config)
     change = _open_crontab(config, system, user_name).plan(_entries(config, system, user_name))
-    click.echo(client.visible(change.diff()) if change.has_changes else f"{change.name}: nothing to change")
+    text = client.visible(change.diff()) if change.has_changes else f"{change.name}: nothing to change"
+    _show_change(change, text, as_json=as_json)
 
 
 @command.command("install", short_help="Put jobs with `started-by: cron` into the crontab.")
 @_options
-def install(config: Path, system: bool, user_name: str | None) -> None:
+def install(config: Path, system: bool, user_name: str | None, as_json: bool) -> None:
     """Put an entry for each job with `started-by: cron` into the crontab.
 
     All else in it stays, byte for byte.
@@ -341,14 +363,15 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
     config = _absolute_path(config)
     entries = _entries(config, system, user_name)
     count = "1 entry" if len(entries) == 1 else f"{len(entries) or 'no'} entries"
-    _report_change(_open_crontab(config, system, user_name).install(entries), f"{count} of {display_path(config)}")
+    change = _open_crontab(config, system, user_name).install(entries)
+    _report_change(change, f"{count} of {display_path(config)}", as_json=as_json)
     if entries and not crontab.is_cron_running():
         click.echo("pi-appliance: cron is not running; start it with: sudo systemctl enable --now cron", err=True)
 
 
 @command.command("uninstall", short_help="Remove those entries from the crontab.")
 @_options
-def uninstall(config: Path, system: bool, user_name: str | None) -> None:
+def uninstall(config: Path, system: bool, user_name: str | None, as_json: bool) -> None:
     """Remove the entries of this configuration from the crontab.
 
     All else in it stays, byte for byte.
@@ -363,7 +386,7 @@ def uninstall(config: Path, system: bool, user_name: str | None) -> None:
     """
     config = _absolute_path(config)
     removed = _open_crontab(config, system, user_name).uninstall()
-    _report_change(removed, f"no entry of {display_path(config)} any more")
+    _report_change(removed, f"no entry of {display_path(config)} any more", as_json=as_json)
 
 
 def program(called: str, python: str) -> list[str]:
@@ -411,5 +434,6 @@ def _absolute_path(config: Path) -> Path:
     return config.parent.resolve() / config.name
 
 
-def _report_change(change: CrontabChange, state: str) -> None:
-    click.echo(f"{change.name}: {state}" if change.has_changes else f"{change.name}: {state}; nothing to change")
+def _report_change(change: CrontabChange, state: str, *, as_json: bool) -> None:
+    text = f"{change.name}: {state}" if change.has_changes else f"{change.name}: {state}; nothing to change"
+    _show_change(change, text, as_json=as_json)

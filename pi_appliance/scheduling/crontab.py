@@ -193,11 +193,16 @@ def _has_entries(file: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CrontabChange:
-    """The content of a crontab before and after a change. None means that there is no crontab."""
+    """The content of a crontab before and after a change. None means that there is no crontab.
+
+    `old_entries` and `new_entries` are the entries of one configuration in it.
+    """
 
     name: str
     before: bytes | None
     after: bytes | None
+    old_entries: Sequence[str]
+    new_entries: Sequence[str]
 
     @property
     def has_changes(self) -> bool:
@@ -244,11 +249,11 @@ class UserCrontab:
     def plan(self, entries: Sequence[str]) -> CrontabChange:
         """Return the change that `install` would make."""
         before = self.read()
-        if match := _find_block(before or b"", self.owner):
-            _refuse_foreign_lines(self.name, match[0].splitlines()[1:-1])
+        match = _find_block(before or b"", self.owner)
+        old_entries = _read_entries(self.name, match[0].splitlines()[1:-1] if match else [])
         block = [os.fsencode(line) for line in (NOTICE, *entries)]
         after = set_block(before, self.owner, block) if entries else remove_block(before, self.owner)
-        return CrontabChange(self.name, before, after)
+        return CrontabChange(self.name, before, after, old_entries, entries)
 
     def install(self, entries: Sequence[str]) -> CrontabChange:
         """Write `entries` into our block, or remove the block without entries.
@@ -335,9 +340,11 @@ class SystemCrontab:
                 f"{self.path} belongs to something else (it begins with {first!r}) and stays as it is; "
                 "uninstall that first, or remove the file"
             )
-        _refuse_foreign_lines(self.name, (before or b"").removeprefix(os.fsencode(self.head)).splitlines())
+        lines = (before or b"").removeprefix(os.fsencode(self.head)).splitlines()
+        old_entries = _read_entries(self.name, lines)
         text = self.head + "".join(f"{line}\n" for line in entries)
-        return CrontabChange(self.name, before, os.fsencode(text) if entries else None)
+        after = os.fsencode(text) if entries else None
+        return CrontabChange(self.name, before, after, old_entries, entries)
 
     def install(self, entries: Sequence[str]) -> CrontabChange:
         """Write `entries` to the file, or delete it without entries. Raises as `plan`.
@@ -360,8 +367,8 @@ class SystemCrontab:
         return self.install([])
 
 
-def _refuse_foreign_lines(name: str, lines: Sequence[bytes]) -> None:
-    """Raise Refused if one of `lines`, which are about to be replaced, is not ours."""
+def _read_entries(name: str, lines: Sequence[bytes]) -> list[str]:
+    """Return our entries of `lines`, which are about to be replaced. Raises Refused for others."""
     texts = [line.decode("utf-8", "backslashreplace").strip() for line in lines]
     foreign = [text for text in texts if text and text != NOTICE and OWN_MARK not in f"{text} "]
     if foreign:
@@ -369,6 +376,7 @@ def _refuse_foreign_lines(name: str, lines: Sequence[bytes]) -> None:
             f"the {name} has lines of yours among the entries of pi-appliance: {'; '.join(map(repr, foreign))}; "
             "nothing was changed: move them out of there, because they would be lost"
         )
+    return [text for text in texts if text and text != NOTICE]
 
 
 def current_user() -> str:

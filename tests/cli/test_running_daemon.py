@@ -164,6 +164,20 @@ def test_an_answer_of_another_version_without_an_expected_key_is_explained(
     assert done.stderr.count("\n") == 1
 
 
+def test_the_version_is_compared_with_that_of_the_running_appliance(other_code: Installation, short_dir: Path) -> None:
+    socket_file = short_dir / "pi-appliance" / runtime_socket.socket_name(str(other_code.config))
+    default = socket_file.with_name(runtime_socket.DEFAULT_NAME)
+    default.symlink_to(socket_file)
+    _OtherCode.status = {"version": "0.0.9"}
+    shown = run_in_folder(other_code, "version").stdout
+    assert shown == f"pi-appliance {__version__}\nrunning: 0.0.9; restart it to use this version\n"
+    result = json.loads(run_in_folder(other_code, "version", "--json").stdout)
+    assert result == {"version": __version__, "running": "0.0.9"}
+    default.unlink()
+    assert run_in_folder(other_code, "version").stdout == f"pi-appliance {__version__}\n"
+    assert json.loads(run_in_folder(other_code, "version", "--json").stdout)["running"] is None
+
+
 def test_an_answer_of_older_code_with_the_same_version_is_explained(other_code: Installation) -> None:
     _OtherCode.status = {"version": __version__, "started_at": "2001-01-01T00:00:00Z"}
     done = other_code.run("tweets", "add", "hello")

@@ -38,10 +38,10 @@ jobs:
 PLACED = re.compile(r".*appliance\.yaml:\d+:\d+: .+")
 
 
-def checked(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+def checked(path: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, str, str]:
     """Return the exit status of `config check` and what it printed."""
     try:
-        main(["config", "check", "--config", str(path)])
+        main(["config", "check", "--config", str(path), *more])
         status = 0
     except SystemExit as left:
         status = int(left.code or 0)
@@ -255,6 +255,60 @@ def test_each_wrong_value_is_reported_once(tmp_path, capsys):
         "5:68: -1 is not a valid volume; write 0 to 100",
         "6:85: 5000 is not a valid number of milliseconds; write 0 to 1000",
     ]
+
+
+def test_problems_and_warnings_are_json_for_programs(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text("state-dir: state\nweb: {port: eighty}\njobs: {one: {kind: comand}}\n", "utf-8")
+    status, out, err = checked(path, capsys, "--json")
+    problems = [
+        {"line": 2, "column": 13, "message": "'eighty' is not a whole number", "hint": ""},
+        {"line": 3, "column": 20, "message": "no kind of job is called 'comand'", "hint": "did you mean 'command'?"},
+    ]
+    assert json.loads(out) == {
+        "config": str(path),
+        "content": "",
+        "problems": [{"file": str(path), **each} for each in problems],
+        "warnings": [],
+    }
+    assert (status, err) == (2, "")
+
+    path.write_text(GOOD.replace("{kind: preview}", "{kind: x}"), "utf-8")
+    _, _, text = checked(path, capsys)
+    status, out, err = checked(path, capsys, "--json")
+    result = json.loads(out)
+    assert (status, err, result["content"], result["problems"]) == (0, "", "2 jobs, 1 network, 0 stations", [])
+    places = [(each["line"], each["column"], each["hint"]) for each in result["warnings"]]
+    assert (5, 3, "run: pi-appliance networks login preview") in places
+    assert places[-1] == (0, 0, "to add one: pi-appliance jobs install")
+    assert len(places) == len(text.splitlines())
+
+    status, out, err = checked(tmp_path / "gone.yaml", capsys, "--json")
+    assert (status, err, len(json.loads(out)["problems"])) == (2, "", 1)
+
+
+def test_the_keys_are_json_for_programs(capsys):
+    with pytest.raises(SystemExit):
+        main(["config", "keys", "--json"])
+    sections = {each["section"]: each["keys"] for each in json.loads(capsys.readouterr().out)}
+    with pytest.raises(SystemExit):
+        main(["config", "keys"])
+    assert [f"### {name}" for name in sections] == re.findall("^###.*", capsys.readouterr().out, re.MULTILINE)
+    keys = {each["key"]: each for each in sections["The file"]}
+    assert (keys["state-dir"]["required"], keys["state-dir"]["default"]) == (True, None)
+    assert (keys["stop-grace"]["required"], keys["stop-grace"]["default"]) == (False, "10s")
+    assert (keys["stations"]["required"], keys["stations"]["default"]) == (False, None)
+    assert all(each["description"] for each in keys.values())
+    assert "lines" in [each["key"] for each in sections["jobs: with, kind tweet"]]
+
+
+def test_the_files_of_a_new_configuration_are_json_for_programs(tmp_path, capsys):
+    folder = tmp_path / "new"
+    with pytest.raises(SystemExit):
+        main(["config", "init", str(folder), "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["config"] == str(folder / "appliance.yaml")
+    assert result["files"] == sorted(str(each) for each in folder.rglob("*") if each.is_file())
 
 
 def test_a_folder_of_an_unknown_user_is_reported(tmp_path, capsys):

@@ -46,10 +46,10 @@ def write_config(folder: Path, *expressions: str) -> Path:
     return file
 
 
-def run(command: click.Command, config: Path, crontab: Crontab) -> str:
+def run(command: click.Command, config: Path, crontab: Crontab, *more: str) -> str:
     """Run `command` for the scratch user and return what it prints."""
     name = ["--user-name", crontab.user] if crontab.user else []
-    done = CliRunner().invoke(command, ["--config", str(config), *name], catch_exceptions=False)
+    done = CliRunner().invoke(command, ["--config", str(config), *name, *more], catch_exceptions=False)
     assert done.exit_code == 0
     return done.stdout
 
@@ -65,6 +65,31 @@ def test_plan_install_and_uninstall_report_changes(crontab: Crontab, tmp_path: P
     assert "nothing to change" not in run(uninstall, config, crontab)
     assert "nothing to change" in run(uninstall, config, crontab)
     assert crontab.get() == b"# mine\n"
+
+
+def test_entries_that_are_added_kept_and_removed_are_json_for_programs(crontab: Crontab, tmp_path: Path) -> None:
+    crontab.set(b"# mine\n0 1 * * * true\n")
+    (tmp_path / "other").mkdir()
+    run(install, write_config(tmp_path / "other", "0 6 * * *"), crontab)
+    config = write_config(tmp_path, "0 6 * * *", "0 7 * * *")
+    planned = json.loads(run(plan, config, crontab, "--json"))
+    assert planned == json.loads(run(install, config, crontab, "--json"))
+    six, seven = planned["added"]
+    assert (six[:10], seven[:10]) == ("0 6 * * * ", "0 7 * * * ")
+    assert f"\n{six}\n{seven}\n".encode() in (crontab.get() or b"")
+    assert planned == {"crontab": f"crontab of {crontab.user or current_user()}", "added": [six, seven]} | {
+        "kept": [],
+        "removed": [],
+    }
+
+    config = write_config(tmp_path, "0 7 * * *", "0 8 * * *")
+    changed = json.loads(run(install, config, crontab, "--json"))
+    (eight,) = changed["added"]
+    assert (eight[:10], changed["kept"], changed["removed"]) == ("0 8 * * * ", [seven], [six])
+    gone = json.loads(run(uninstall, config, crontab, "--json"))
+    assert (gone["added"], gone["kept"], gone["removed"]) == ([], [], [seven, eight])
+    run(uninstall, tmp_path / "other/appliance.yaml", crontab)
+    assert crontab.get() == b"# mine\n0 1 * * * true\n"
 
 
 def test_a_file_with_two_names_has_one_block(crontab: Crontab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,6 +128,8 @@ def test_a_system_plan_names_the_file_and_the_user(tmp_path: Path) -> None:
     shown = CliRunner().invoke(plan, arguments, catch_exceptions=False).stdout
     assert "+++ /etc/cron.d/pi-appliance (then)" in shown
     assert f"\n+0 6 * * * {current_user()} " in shown
+    planned = json.loads(CliRunner().invoke(plan, [*arguments, "--json"], catch_exceptions=False).stdout)
+    assert (planned["crontab"], planned["added"][0][:10]) == ("/etc/cron.d/pi-appliance", "0 6 * * * ")
 
 
 @pytest.mark.parametrize("command", [plan, install, uninstall])
