@@ -110,6 +110,18 @@ def test_run_now_runs_the_job_and_its_report_can_be_opened(jobs_page, installati
     assert installation.last("post")["trigger"] == "manual"
 
 
+def test_a_post_by_a_press_is_shown_as_posted_and_a_text_that_is_typed_stays(page):
+    page.goto(f"{page.url}tweets")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("link", name="Add").tap()
+    expect(page.locator("#text-new")).to_be_focused()
+    page.keyboard.type("not ready yet")
+    page.get_by_role("button", name="Post now").first.tap()
+    expect(page.locator("#answer")).to_have_text("Posted to preview: Hello from the shelf", timeout=15_000)
+    expect(page.locator("#line-1 .quiet").first).to_contain_text("posted · preview today")
+    expect(page.locator("#text-new")).to_have_value("not ready yet")
+
+
 def test_a_cron_run_appears_automatically(jobs_page, installation):
     expect(jobs_page.locator("#job-post .how")).to_have_text("not run yet")
     installation.run("jobs", "run", "post")
