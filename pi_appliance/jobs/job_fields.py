@@ -149,12 +149,15 @@ def _fields(schema: Mapping[str, Any], path: tuple[str, ...], known: Mapping[str
             result += _fields(part, where, known)
             continue
         kinds = [each.get("type") for each in part.get("anyOf", [part])]
+        control, choices = _control(part, kinds), [str(each) for each in part.get("enum", ())]
+        if control is Control.TEXT and key in known and key in schema["required"]:
+            control, choices = Control.CHOICE, list(known[key])
         result.append(
             JobField(
                 path=where,
                 help=part["description"],
-                control=_control(part, kinds),
-                choices=[str(each) for each in part.get("enum", ())],
+                control=control,
+                choices=choices,
                 required=key in schema["required"],
                 default=_as_text(part.get("default")),
                 example=_as_text(next(iter(part.get("examples", ())), None)),

@@ -123,7 +123,7 @@ _CHECKPOINT_WRITES = Size(local.CHECKPOINT_WRITES)
 class Options:
     """The keys that a job of this kind has under `with:`."""
 
-    puzzle: Annotated[str, "name of the puzzle, such as sudoku; `pi-appliance puzzle list` shows all"]
+    puzzle: Annotated[str, "name of the puzzle, such as sudoku"]
     boards: Annotated[
         list[Path],
         "known boards by name, your own by file; default: all known ones, or none with `generate` or `precompute`",

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
+from pi_appliance import plugins
 from pi_appliance.config.loader import load_config
 from pi_appliance.jobs import editor
 from tests.jobs.test_job_editing import JOBS, REST, text_of
@@ -107,6 +108,23 @@ def test_a_wrong_value_is_shown_at_its_field_and_nothing_is_lost(appliance: Serv
     assert text_of(appliance) == before
     unknown = send(appliance, "/jobs/daily/edit", sent, **{"with.network": "zzz"})
     assert "no network is called" in unescape(unknown.text)
+
+
+def test_the_puzzle_is_chosen_from_those_that_there_are(appliance: ServedAppliance) -> None:
+    page = appliance.ask("/new-job?kind=puzzle").text
+    (options,) = re.findall(r'<select id="with.puzzle".*?>(.*?)</select>', page, re.DOTALL)
+    assert set(re.findall(r"<option >(.*?)</option>", options)) == set(plugins.names("puzzles"))
+    assert "<option selected>peg-solitaire</option>" in appliance.ask("/jobs/solve/edit").text
+
+
+def test_every_wrong_value_is_named_at_the_top_with_the_way_to_its_field(appliance: ServedAppliance) -> None:
+    sent = fields(appliance.ask("/jobs/daily/edit").text)
+    page = send(appliance, "/jobs/daily/edit", sent, **{"nice": "99", "retry.delay": "soon"}).text
+    (top,) = re.findall(r'<div class="notice bad" role="alert">(.*?)</div>', page, re.DOTALL)
+    links = re.findall(r'<a href="#(.*?)">(.*?)</a>', top)
+    assert sorted(links) == [("error-nice", "Nice"), ("error-retry.delay", "Delay")]
+    assert "99 is not a valid niceness" in top
+    assert all(f'id="{where}"' in page for where, _ in links)
 
 
 def test_a_job_of_each_kind_can_be_added_but_not_one_that_starts_a_program(appliance: ServedAppliance) -> None:
