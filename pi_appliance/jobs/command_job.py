@@ -21,7 +21,7 @@ def resolve_program(name: str, *, directory: Path) -> str:
     A name with a slash is a file relative to `directory` or the home directory (~). Other names are
     searched in $PATH.
     """
-    return str(directory / Path(name).expanduser()) if "/" in name else name
+    return str(directory / os.path.expanduser(name)) if "/" in name else name  # noqa: PTH111 - pathlib raises without a home
 
 
 def explain_missing(name: str, program: str, directory: Path | None, error: OSError) -> str:

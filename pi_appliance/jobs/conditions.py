@@ -9,6 +9,7 @@ from pathlib import Path
 from pi_appliance.config.options import Conditions, Config, Job, SuspendWhen
 from pi_appliance.config.secrets import environment_without_secrets, secret_names
 from pi_appliance.config.units import format_size
+from pi_appliance.jobs.command_job import resolve_program
 from pi_appliance.system import process
 from pi_appliance.system.machine import Sensors, free_space
 from pi_appliance.system.process import describe_exit_status
@@ -70,7 +71,7 @@ def check_command(
     appliance. `named` are the secrets in the configuration.
     """
     environment = environment_without_secrets(named)
-    program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
+    program = resolve_program(argv[0], directory=directory)
     result = process.run_program(
         process.Program(argv=[program, *argv[1:]], folder=directory, environment=environment),
         stop=stop,

@@ -101,6 +101,7 @@ def test_a_script_that_cannot_be_run_is_reported_with_a_remedy(installation, tex
     ("with_", "says"),
     [
         ("run: [/no/such]", "/no/such cannot be run: No such file or directory; check `run`"),
+        ("run: [~no-such-user/x]", "~no-such-user/x cannot be run: No such file or directory; check `run`"),
         ("run: [nosuchprogram]", "nosuchprogram cannot be run: No such file or directory; check `run`"),
         ("run: [./]", "./ cannot be run: it is a folder"),
         ("run: ['true'], directory: nowhere", "nowhere is not a folder; check `directory`"),

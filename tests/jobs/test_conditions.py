@@ -115,7 +115,7 @@ def test_a_command_answers_by_its_exit_status(tmp_path):
     assert (tmp_path / "here").read_text() == f"{tmp_path}\n"
 
 
-@pytest.mark.parametrize("program", ["./nothing", "nosuchprogram", "/no/such"])
+@pytest.mark.parametrize("program", ["./nothing", "nosuchprogram", "/no/such", "~no-such-user/x"])
 def test_a_command_that_cannot_be_run_never_holds(tmp_path, program):
     assert answer([program], tmp_path) == f"{program} cannot be run: No such file or directory"
 
