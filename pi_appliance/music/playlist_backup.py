@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
+from pi_appliance.config import units
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.model import Uri
@@ -44,7 +45,7 @@ def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapp
     A playlist that the player already has stays as it is.
 
     Returns:
-        What could not be saved, in words.
+        A sentence for each playlist with tracks that the library of the player lacks.
 
     Raises:
         Unavailable: The player does not answer.
@@ -62,7 +63,9 @@ def import_playlists(config: Config, secrets: Mapping[str, str], playlists: Mapp
                     except ApplianceError:  # such as a track that the library lacks
                         missing += 1
                 if missing:
-                    notes.append(f"{missing} tracks of the playlist {name} are not in the library of the player")
+                    notes.append(
+                        f"the library of the player lacks {units.pluralize(missing, 'track')} of the playlist {name}"
+                    )
         return notes
 
     return _within_time(save())

@@ -1,6 +1,6 @@
 """The command `notifiers send`, and the results of the operations as text for a terminal.
 
-What the command needs is imported there, because a text needs little.
+The function of the command imports the modules that it needs, so that other commands start faster.
 """
 
 import sys

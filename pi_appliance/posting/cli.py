@@ -2,7 +2,8 @@
 
 Most commands are in `posting/operations.py`. Two are click commands: `tweets check` reads a file of
 this machine, and needs neither a daemon nor its state. `networks login` asks at the terminal, and
-writes a secret file. What only they need is imported there, because a text needs little.
+writes a secret file. Their functions import the modules that only they need, so that other commands
+start faster.
 """
 
 import json

@@ -189,7 +189,7 @@ class MonthSpend:
 
     @property
     def left(self) -> Decimal | None:
-        """What may still be spent this month, if there is a cap."""
+        """The US dollars that may still be spent this month; None without a cap."""
         return None if self.monthly_cap is None else max(Decimal(0), self.monthly_cap - self.spent)
 
     @property

@@ -14,7 +14,7 @@ LEVELS = ("easy", "medium", "hard", "extreme")
 CONTRADICTION = "contradiction"
 """The technique of a step that proves that no solution exists."""
 VERDICTS = ("none", "unique", "several")
-"""What the first two solutions say about a puzzle, by their number."""
+"""The words for a puzzle of which 0, 1 or 2 solutions were found, by that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ def prove_unsolvable(
 ) -> Answer[Solution]:
     """Return the answer with a proof that there is no solution. Raises Interrupted.
 
-    A person may find the contradiction by `steps`; `draw` draws it. Else the proof is what the
-    search `tried`, such as "12 guesses".
+    A person may find the contradiction by `steps`; `draw` draws it. Else the proof is a
+    complete search, and `tried` says how long it was: "12 guesses".
     """
     last: Step | None = None
     with partial_result(lambda: "it has no solution"):

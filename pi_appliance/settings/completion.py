@@ -50,7 +50,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Outline:
-    """What reading a text line by line yields: keys, values, and where the text ends."""
+    """The keys and values of a text that was read line by line, and where the text ends."""
 
     frames: list[_Frame] = field(default_factory=lambda: [_Frame(-1, ())])
     values: dict[YamlPath, str] = field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""Limits of memory and CPU: a cgroup per attempt below that of systemd (cgroup v2 only).
+"""Limits of memory and CPU: each attempt of a run gets a cgroup (only cgroup v2).
+
+The cgroups are below the one that systemd made for the service:
 
     pi-appliance.service        delegated; processes may only be in its leaves
     ├── main                    everything else: the daemon, the runners, the silent MPD

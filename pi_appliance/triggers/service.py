@@ -222,7 +222,7 @@ def _settings(wanted: Mapping[Trigger, tuple[Hashable, object]], trigger: Trigge
     return wanted[trigger][0] if trigger in wanted else None
 
 
-_AGAIN = 5.0  # seconds
+_AGAIN = 5.0  # seconds until a task that goes on is cancelled again
 
 
 async def end_tasks(tasks: Collection[asyncio.Task[Any]], *, again: float = _AGAIN) -> None:

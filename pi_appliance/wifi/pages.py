@@ -43,7 +43,11 @@ class WifiPages:
         return await self._page("wifi/_attempt.html")
 
     async def join(self, request: Request) -> Response:
-        """Begin to join a network. The form of an operation may put the password in an address."""
+        """Begin to join a network.
+
+        The route of `form_routes` is not used: after an error it puts the fields, and so the
+        password, into the address of the next page.
+        """
         fields = await form(request)
         given = {**fields, "hidden": "hidden" in fields}
         try:

@@ -24,7 +24,7 @@ class PlaybackMonitor:
     """Observes one source from the moment it was started.
 
     Args:
-        now: Seconds by the monotonic clock, as all times here.
+        now: The time of the start: seconds by the monotonic clock, as in `observe`.
     """
 
     def __init__(self, now: float) -> None:

@@ -2,7 +2,8 @@
 
 Each client has its own connection to MPD, because MPD keeps most state per connection: idle,
 password, partition, tags, limits. Bytes are passed on unchanged and buffered only up to one block.
-The commands of a client are inspected with a volume policy, and if it is in the network.
+A filter reads the commands of a client if a volume policy holds, or if the client is on another
+machine: then it may not make MPD ask this machine, except the `local-hosts` of `radio:`.
 """
 
 import asyncio

@@ -136,7 +136,7 @@ class Session(requests.Session):
 
 
 class _Watch:
-    """What is known about one exchange: whether the request was sent, and whether it timed out."""
+    """Notes of one exchange whether its request was sent, and whether it timed out."""
 
     def __init__(self) -> None:
         self.sent = self.blind = self.late = False

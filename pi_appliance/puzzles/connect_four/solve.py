@@ -1,4 +1,4 @@
-"""The perfect player: the score of every column, and a perfect game from there."""
+"""The perfect player: the score of every column of a position, and a perfect game to its end."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random

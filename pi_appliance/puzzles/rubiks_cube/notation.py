@@ -281,7 +281,7 @@ def _piece_faults(facelets: str, side: int, names: Mapping[str, str]) -> Iterato
 
 
 def _check_piece(place: str, at: int, colours: str, colour_names: str) -> Fault | None:
-    """Return the fault of a piece with impossible colours. `colour_names` is used in its text."""
+    """Return the fault if the piece at `place` has impossible colours. It says `colour_names`."""
     kind = "corner" if len(place) == 3 else "edge"
     name = next((name for name in CORNERS + EDGES if sorted(name) == sorted(colours)), "")
     if not name:

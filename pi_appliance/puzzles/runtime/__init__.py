@@ -349,7 +349,7 @@ class Checkpoint:
     def save(self, values: Mapping[str, object], buffers: Sequence[Buffer] = (), *, share: float = 1.0) -> str:
         """Save the state; return text to append to a progress sentence if that fails, else ''.
 
-        It fails if the checkpoints would write more than `share` of what they may write.
+        It fails if the run would write more than `share` of its `checkpoint_writes` (bytes).
         """
         runtime, size = self._runtime, sum(memoryview(buffer).nbytes for buffer in buffers)
         self._saved_at = runtime.monotonic()
