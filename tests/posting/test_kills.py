@@ -102,6 +102,7 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(600 + 10 * TIMES)
 def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
     installation: Installation,
 ) -> None:

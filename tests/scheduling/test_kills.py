@@ -123,6 +123,7 @@ class Victims:
         self.said.close()
 
 
+@pytest.mark.timeout(600 + 5 * KILLS)
 @pytest.mark.parametrize("kills", [4, pytest.param(KILLS, marks=pytest.mark.faults)])
 def test_kills_lose_no_slot_and_repeat_none(installation, kills):
     installation.write(jobs(installation), "web: {port: 0}\nstop-grace: 0s\nmax-concurrent-runs: 3")
