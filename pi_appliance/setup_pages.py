@@ -134,7 +134,7 @@ class SetupPages:
 
         The machine's may change later.
         """
-        zone = (await form(request)).get("zone", "").strip()
+        zone = _find_zone((await form(request)).get("zone", "").strip())
         try:
             await self._change(lambda data: _with(data, "time-zone", zone))
         except ApplianceError as error:
@@ -227,6 +227,15 @@ class SetupPages:
         done = await asyncio.to_thread(self._services.config_file.edit, change)
         if done.before != done.after:
             await self._services.daemon.apply_configuration()
+
+
+def _find_zone(text: str) -> str:
+    """Return the time zone of the name or city `text`; without exactly one, return `text`."""
+    wanted = text.replace(" ", "_").casefold()
+    zones = zoneinfo.available_timezones()
+    named = [zone for zone in zones if zone.casefold() == wanted]
+    in_city = [zone for zone in zones if zone.rpartition("/")[2].casefold() == wanted]
+    return next((found[0] for found in (named, in_city) if len(found) == 1), text)
 
 
 def _volume(text: str) -> int | None:

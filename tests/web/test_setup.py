@@ -4,17 +4,21 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock
 from tests.installation import Installation
+from tests.web.chromium import CHROMIUM
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
+from tests.web.test_browser import browser, phone
 
+__all__ = ["browser"]
 PASSWORD = "open sesame"
 OPEN = "host: 0.0.0.0, port: 0"
 
@@ -136,6 +140,32 @@ def test_an_interrupted_set_up_goes_on_with_the_next_step(config: Path, new: Ser
     assert new.ask("/setup/done", "").headers["location"] == "/"
     new.ask("/setup/name", "name=Shelf")  # a look back later does not begin it again
     assert "The set-up is not finished" not in new.ask("/jobs").text
+
+
+@pytest.mark.parametrize(
+    ("typed", "zone"),
+    [("berlin", "Europe/Berlin"), ("New York", "America/New_York"), ("utc", "UTC"), ("asia/kolkata", "Asia/Kolkata")],
+)
+def test_a_time_zone_is_found_by_its_city(new: ServedAppliance, typed: str, zone: str) -> None:
+    choose_password(new)
+    assert new.ask("/setup/time-zone", urlencode({"zone": typed})).status == 303
+    assert new.daemon.appliance.config.time_zone.key == zone
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+def test_the_way_back_never_leads_to_a_form_that_was_sent(browser: Browser, new: ServedAppliance) -> None:
+    with phone(browser, new, complaints=[], path=f"/setup?code={code_of(new)}") as page:
+        for again in ("open sesam", "open sesame"):
+            page.get_by_label("Password, 8 characters or more").fill("open sesame")
+            page.get_by_label("Again").fill(again)
+            page.get_by_role("button", name="Save and continue").tap()
+            if again != "open sesame":
+                expect(page.locator("#notice")).to_contain_text("the two passwords differ")
+        expect(page).to_have_url(f"{new.origin}/setup/name")
+        page.go_back()
+        expect(page).to_have_url(f"{new.origin}/setup/name")
+        page.get_by_role("button", name="Save and continue").tap()
+        expect(page).to_have_url(f"{new.origin}/setup/time-zone")
 
 
 def test_each_step_changes_the_file_and_nothing_else_in_it(config: Path, new: ServedAppliance) -> None:
