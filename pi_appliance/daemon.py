@@ -30,7 +30,7 @@ from pi_appliance.cli.client import local_config_option, visible
 from pi_appliance.config import last_good, secrets
 from pi_appliance.config.last_good import WrongFile
 from pi_appliance.config.options import Config
-from pi_appliance.config.secrets import Redactor
+from pi_appliance.config.redaction import Redactor
 from pi_appliance.config.units import format_time
 from pi_appliance.diagnostics.health import find_problems
 from pi_appliance.discovery import DiscoveryService

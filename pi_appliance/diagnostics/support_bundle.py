@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pi_appliance.config import loader, secret_writer, secrets
-from pi_appliance.config.secrets import MARK, Redactor, secret_names
+from pi_appliance.config.redaction import MARK, Redactor
+from pi_appliance.config.secrets import secret_names
 from pi_appliance.diagnostics.context import CheckResult, DiagnosticContext
 from pi_appliance.errors import ApplianceError
 from pi_appliance.operations import to_json

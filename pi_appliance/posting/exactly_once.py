@@ -21,7 +21,8 @@ from pathlib import Path
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
 from pi_appliance.config.options import Config, NetworkDirs, PluginConfig
-from pi_appliance.config.secrets import SHORTEST, Redactor, missing, redact_errors, redact_logs
+from pi_appliance.config.redaction import SHORTEST, Redactor, redact_errors, redact_logs
+from pi_appliance.config.secrets import missing
 from pi_appliance.errors import (
     AccountBlocked,
     ApplianceError,

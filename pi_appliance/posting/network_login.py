@@ -21,8 +21,9 @@ from pi_appliance import plugins
 from pi_appliance.config import secret_writer, units
 from pi_appliance.config.last_good import load_usable
 from pi_appliance.config.options import Config
+from pi_appliance.config.redaction import SHORTEST, Redactor, redact_errors
 from pi_appliance.config.secret_writer import SecretFile
-from pi_appliance.config.secrets import SHORTEST, Redactor, Secrets, of_network, redact_errors, secret_names
+from pi_appliance.config.secrets import Secrets, of_network, secret_names
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.posting.exactly_once import connect, network_config, require_installed
 from pi_appliance.posting.model import Prompt

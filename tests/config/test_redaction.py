@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.config.secrets import MARK, Redactor
+from pi_appliance.config.redaction import MARK, Redactor
 
 SECRET = 'hünter "2" & <co>/x'
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from pi_appliance.config.options import NetworkDirs
-from pi_appliance.config.secrets import Redactor
+from pi_appliance.config.redaction import Redactor
 from pi_appliance.errors import AccountBlocked, ApplianceError, Issues, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import FreePosts, Post, PostLimits, Prompt, SentPost
