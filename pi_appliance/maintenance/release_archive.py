@@ -14,11 +14,11 @@ from pi_appliance.errors import Refused
 from pi_appliance.maintenance.releases import LIST_TIMEOUT, Release, fetch
 from pi_appliance.system import files
 
-_MAX_ARCHIVE = 60_000_000  # bytes
-_MAX_UNPACKED = 300_000_000  # bytes
+_MAX_ARCHIVE = 60_000_000  # bytes of a download
+_MAX_UNPACKED = 300_000_000  # bytes of all its files
 _MAX_FILES = 20_000
-_ARCHIVE_TIMEOUT = 900.0  # seconds
-_CHUNK = 1 << 16  # bytes
+_ARCHIVE_TIMEOUT = 900.0  # seconds to download a release
+_CHUNK = 1 << 16  # bytes copied at a time
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from pi_appliance.errors import Refused
 from pi_appliance.system import files, http
 
-_MAX_LIST = 5_000_000  # bytes
-LIST_TIMEOUT = 20.0  # seconds
+_MAX_LIST = 5_000_000  # bytes of the list of the releases
+LIST_TIMEOUT = 20.0  # seconds to download it
 _PACKAGE = Path("/usr/lib/pi-appliance")  # of deploy/deb.sh
 _VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3})")
 

@@ -14,7 +14,7 @@ from pi_appliance.music.player_hub import opened_player
 _T = TypeVar("_T")
 _SUFFIX = ".m3u8"
 _PAGE_SIZE = 500  # entries read at a time
-_TIMEOUT = 60.0  # seconds
+_TIMEOUT = 60.0  # seconds to read or write all playlists
 
 
 def export_playlists(config: Config, secrets: Mapping[str, str]) -> dict[str, bytes]:

@@ -64,7 +64,7 @@ _NEWEST_REMOTE_ID = (
     "SELECT remote_id FROM posts WHERE network = ? AND remote_id IS NOT NULL"
     " AND remote_id NOT GLOB 'resolved *' AND remote_id NOT GLOB 'duplicate *' ORDER BY id DESC LIMIT 1"
 )
-_DELETE_BATCH = 50  # rows
+_DELETE_BATCH = 50  # posts that one call deletes
 _NOT_FAILED = f"state NOT IN ({', '.join(repr(str(each)) for each in sorted(FAILED_STATES))})"
 
 

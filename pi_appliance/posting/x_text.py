@@ -333,7 +333,7 @@ def emoji_sequences() -> re.Pattern[str]:
 X_LIMIT = 280
 _ADDRESS = 23
 _EMOJI = 2
-_HEAVY = re.compile("[^\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037]")  # counts 2
+_HEAVY = re.compile("[^\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037]")  # each of these counts as two characters
 _NEVER = re.compile("[\ufffe\uffff\ufeff\ud800-\udfff]")  # noncharacters, byte order mark, surrogates
 
 

@@ -33,7 +33,7 @@ PLACE = "PI_APPLIANCE_PLACE"
 """Environment variable of a run: the descriptor of the place that the daemon took for it."""
 _MEMORY_SHARE = 0.25  # share of the memory that runs may use
 _RUN_MEMORY = 64_000_000  # bytes of one run with a small program
-_POLL_INTERVAL = 0.25  # seconds
+_POLL_INTERVAL = 0.25  # seconds between two looks for a free place
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ CONFIGURATION, REPORTS, PLAYLISTS = "configuration", "reports", "playlists"
 PRIVATE = "private.enc"
 """The file of an archive with the secrets, encrypted."""
 _ARCHIVE_FREE_FACTOR = 2  # an archive is made only if this many times the size of the database is free
-_CHUNK = 256 * 1024  # bytes
-_MAX_ABOUT = 10_000  # bytes
+_CHUNK = 256 * 1024  # bytes copied at a time
+_MAX_ABOUT = 10_000  # bytes read of the file that describes the archive
 _MAGIC = b"pi-appliance private 1\n"
 _SALT_SIZE = 16  # bytes
 # Parameters of scrypt: 32 MB of memory, and about two seconds on a Raspberry Pi Zero 2 W. From the

@@ -31,7 +31,7 @@ SHARED = frozenset({"memory", "resume", "stations.json", "partition"})
 """Files and folders of the state that a backup without secrets holds besides the database."""
 WHOLE = "-whole"
 """In the name of a backup of the whole appliance, with its secrets encrypted."""
-_WHOLE_TIMEOUT = 1800.0  # seconds
+_WHOLE_TIMEOUT = 1800.0  # seconds that a backup of the whole appliance may take
 _MAX_TEXT = 1_000_000  # bytes that a file of the configuration may have
 _FOR_DRIVES = tuple(map(Path, ("/media", "/mnt", "/run/media", "/run/pi-appliance-usb")))
 """Folders whose subfolders are drives. Without its drive, such a subfolder is empty."""

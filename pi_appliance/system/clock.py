@@ -148,7 +148,7 @@ class SystemClock:
 _CLOCK_REALTIME = 0
 _TFD_NONBLOCK, _TFD_CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
 _TFD_TIMER_ABSTIME, _TFD_TIMER_CANCEL_ON_SET = 1, 2
-_FAR_AHEAD = 10 * 365 * 86_400  # seconds
+_FAR_AHEAD = 10 * 365 * 86_400  # seconds until the timer expires; until then only a clock step fires it
 _MAX_TIME = 2 ** (8 * ctypes.sizeof(ctypes.c_long) - 1) - 1  # the last second of a C long; with 32 bits in 2038
 
 

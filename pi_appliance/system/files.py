@@ -21,7 +21,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system.runtime_socket import GROUP, JOIN_GROUP
 
 _POLL_INTERVAL = 0.05  # seconds; flock has no timeout
-_MAX_POLL_INTERVAL = 1.0  # seconds
+_MAX_POLL_INTERVAL = 1.0  # seconds, reached after a long wait
 _BLOCK = 1024  # bytes for each of the two JSON texts in the file
 _MIN_FREE = 128 * 1024  # bytes; the records of one run need a little less
 

@@ -205,7 +205,7 @@ class Listeners:
 
     @property
     def are_open(self) -> bool:
-        """Whether another server can listen there."""
+        """Whether the sockets are open, so that the next server can use them."""
         return bool(self._open)
 
     def let_answer(self, serving: asyncio.Task[None]) -> None:

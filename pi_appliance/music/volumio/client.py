@@ -23,7 +23,7 @@ from pi_appliance.system.http import HttpResponse, NoResponse, describe_network_
 
 NOT_A_VOLUMIO = "the program there is not a Volumio"
 STATE_TIMEOUT = 1.0  # seconds to read the state. It is read before each command, which detects a Volumio that hangs
-REPLY_TIMEOUT = 5.0  # seconds
+REPLY_TIMEOUT = 5.0  # seconds for an answer, unless another limit is given
 LIST_TIMEOUT = 20.0  # seconds for a list of a big library on a Pi
 _MAX_BYTES = 32_000_000  # bytes of such a list
 _MAX_STATE_BYTES = 1_000_000

@@ -174,7 +174,7 @@ class MastodonClient:
                 return AccountBlocked(f"{self.who} redirects to {where} ({detail}); check `server:`")
             case status if status >= 500:
                 return Uncertain(f"{self.who} reports an internal error ({detail}); {CHECK_ACCOUNT}")
-        return Refused(f"{self.who} says no ({detail})")
+        return Refused(f"{self.who} rejected the request ({detail})")
 
 
 class _Session(requests.Session):

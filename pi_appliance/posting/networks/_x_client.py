@@ -397,9 +397,9 @@ class _PinLogin:
         return fields["oauth_token"], fields["oauth_token_secret"]
 
     def _call_step(self, step: str, sign: OAuth1, refused: dict[int, str]) -> dict[str, str]:
-        """Return the fields of the response.
+        """Send the request of one `step` of the login, and return the fields of the response.
 
-        `refused` maps a status to the message for the owner.
+        If X refuses it with a status in `refused`, the owner reads the message there.
         """
         try:
             response = self._session.request("POST", f"{HOME}/oauth/{step}", auth=sign)

@@ -199,7 +199,7 @@ def parse_limits(instance: object) -> MastodonLimits:
 def load_limits(folder: Path, server: str) -> tuple[MastodonLimits, datetime | None]:
     """Return the cached limits of `server`, and when they were read.
 
-    The defaults and None without any.
+    If none are cached, return the default limits and None.
     """
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         cached = json.loads((folder / NAME).read_bytes())

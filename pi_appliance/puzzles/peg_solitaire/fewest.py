@@ -27,7 +27,7 @@ from pi_appliance.puzzles.peg_solitaire.count import (
 )
 from pi_appliance.puzzles.runtime import Buffer, SearchRuntime, partial_result, spans, walk_levels
 
-KEY_SIZE = 8  # bytes
+KEY_SIZE = 8  # bytes of a position in a table
 POSITION_SHARE = 0.4  # bytes per placement of pegs, as measured on the full English board
 MIN_PEGS_FOR_PAGODAS = 20  # with fewer pegs, pagoda functions cost more than they save
 

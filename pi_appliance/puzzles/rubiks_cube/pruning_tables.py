@@ -21,7 +21,7 @@ MOVES_NAME, SMALL_NAME, LARGE_NAME, LARGE_STATE_NAME = (
     f"rubiks-cube/{name}-3" for name in ("turns", "near", "wide", "wide-begun")
 )
 CLASS_COUNT = 64_430
-LARGE_SIZE = CLASS_COUNT * c.TWISTS  # bytes
+LARGE_SIZE = CLASS_COUNT * c.TWISTS  # bytes of the large table
 _PIECE_SIZE = 1024 * c.TWISTS  # bytes that are copied at a time
 SEARCH_MOVES = ("twist", "slice_sorted", "corners", "ud_edges")
 """The move tables that a search reads, in the order of `SearchTables`."""

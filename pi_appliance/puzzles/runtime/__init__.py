@@ -406,7 +406,7 @@ _DAY = 86_400.0  # seconds
 _MAX_AGE = 30 * _DAY  # age at which unused entries of one board, and damaged files, are deleted
 _FILE_HEADER = struct.Struct("<8sQQ")  # magic, CRC-32, length
 _FILE_MAGIC = b"pi-cache"
-_READ_SIZE = 1_000_000  # bytes
+_READ_SIZE = 1_000_000  # bytes read at a time
 
 
 def is_board_specific(name: str) -> bool:

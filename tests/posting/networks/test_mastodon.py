@@ -120,7 +120,7 @@ def test_a_picture_that_is_never_processed_fails_before_posting(server, account)
         (422, Refused, "Text character limit of 500 exceeded", False),
         (418, Refused, "418", False),
         ("moved", AccountBlocked, "redirects to elsewhere.example", False),
-        ("half-422", Refused, "says no (422)", False),
+        ("half-422", Refused, "rejected the request (422)", False),
         (429, Unavailable, "429: Too many requests", False),
         ("half-429", Unavailable, "429", False),
         (408, Uncertain, "check the account", False),
