@@ -3,13 +3,14 @@
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypedDict
 
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.cli.client import config_option
+from pi_appliance.cli.client import config_option, json_option, show_result
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.options import Config
@@ -24,11 +25,29 @@ _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 _FILE_OR_OUTPUT = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 
 
+class BackupFileJson(TypedDict):
+    """A backup. `notes` say what it does not hold."""
+
+    file: str
+    state_dir: str
+    notes: list[str]
+
+
+class RestoredBackupJson(TypedDict):
+    """A backup that was restored: its parts that are restored, and what the owner must know."""
+
+    file: str
+    state_dir: str
+    parts: list[str]
+    notes: list[str]
+
+
 @click.command("backup", short_help="Write the whole appliance to an archive.")
 @_FILE_OR_OUTPUT
 @click.option("--secrets", "with_secrets", is_flag=True, help="Include the secrets, encrypted with a passphrase.")
+@json_option
 @config_option
-def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
+def backup(file: Path, config: Path, *, with_secrets: bool, as_json: bool) -> None:
     """Write the appliance to the archive FILE (.tar.gz), from which a new card becomes the same.
 
     It holds the configuration with the files beside it, history, posts, stations, reports and the
@@ -45,6 +64,8 @@ def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
       2   the configuration is wrong
       75  FILE cannot be written
     """
+    if as_json and file == STANDARD_OUTPUT:
+        raise click.UsageError("--json needs a FILE; the archive is written to standard output")
     loaded = load_config(config)
     refuse_as_root(loaded.state_dir)
     passphrase = _ask_new_passphrase() if with_secrets else ""
@@ -53,6 +74,10 @@ def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
     notes += write_backup(loaded, file, playlists=playlists, passphrase=passphrase)
     if not passphrase:
         notes.append(f"the secrets are left out; keep a copy of {secrets.NAME}, or add --secrets")
+    if as_json:
+        result: BackupFileJson = {"file": str(file), "state_dir": str(loaded.state_dir), "notes": notes}
+        show_result(result, "", as_json=True)
+        return
     for note in notes:
         click.echo(note, err=True)
     click.echo(f"{file}: configuration, database and state of {loaded.state_dir}", err=file == STANDARD_OUTPUT)
@@ -67,8 +92,9 @@ def backup(file: Path, config: Path, *, with_secrets: bool) -> None:
     type=click.Choice([part.value for part in Part]),
     help="Restore only this part; may be given several times.",
 )
+@json_option
 @config_option
-def restore(file: Path, config: Path, only: tuple[str, ...]) -> None:
+def restore(file: Path, config: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Replace the appliance by that of the archive FILE, which `pi-appliance backup` wrote.
 
     Stop the appliance first. Nothing is lost: the present database and each file that is replaced
@@ -99,11 +125,24 @@ def restore(file: Path, config: Path, only: tuple[str, ...]) -> None:
         passphrase = _ask_passphrase(file) if Part.SECRETS in wanted else ""
         notes = reader.restore(loaded, wanted, passphrase)
         playlists = reader.playlists if Part.PLAYLISTS in wanted else {}
-    for note in notes:
-        click.echo(note)
-    click.echo(f"{loaded.state_dir}: restored from {file}")
-    if playlists:
-        _import_playlists(config, playlists, file)
+    if not as_json:
+        click.echo("\n".join([*notes, f"{loaded.state_dir}: restored from {file}"]))
+
+    def say(note: str, *, err: bool = False) -> None:
+        notes.append(note)
+        if not as_json:
+            click.echo(note, err=err)
+
+    if playlists and not _import_playlists(config, playlists, file, say):
+        wanted.remove(Part.PLAYLISTS)
+    if as_json:
+        result: RestoredBackupJson = {
+            "file": str(file),
+            "state_dir": str(loaded.state_dir),
+            "parts": sorted(wanted),
+            "notes": notes,
+        }
+        show_result(result, "", as_json=True)
 
 
 def _ask_new_passphrase() -> str:
@@ -144,13 +183,16 @@ def _export_playlists(config: Config) -> tuple[Mapping[str, bytes], list[str]]:
         return {}, [f"the playlists of the player are left out: {error}"]
 
 
-def _import_playlists(path: Path, playlists: Mapping[str, bytes], file: Path) -> None:
+def _import_playlists(path: Path, playlists: Mapping[str, bytes], file: Path, say: Callable[..., None]) -> bool:
+    """Restore `playlists` of the backup `file`, and return whether the player has taken them."""
     from pi_appliance.music.playlist_backup import import_playlists  # noqa: PLC0415 - only with a player
 
     try:
         config = load_config(path)
         for note in import_playlists(config, secrets.load(config.path, os.environ), playlists):
-            click.echo(note)
+            say(note)
     except ApplianceError as error:
-        click.echo(f"the playlists are not restored: {error}", err=True)
-        click.echo(f"when the player answers: pi-appliance restore {file} --only playlists", err=True)
+        say(f"the playlists are not restored: {error}", err=True)
+        say(f"when the player answers: pi-appliance restore {file} --only playlists", err=True)
+        return False
+    return True

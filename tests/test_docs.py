@@ -71,6 +71,30 @@ def test_every_command_is_documented_and_its_help_lists_exit_statuses():
     assert (undocumented, without_status) == ([], [])
 
 
+WITHOUT_JSON = {
+    ("cluster", "run"): "works until it is stopped",
+    ("completion",): "prints a script for a shell",
+    ("config", "schema"): "prints JSON anyway",
+    ("music", "usb", "attach"): "is called by udev",
+    ("music", "usb", "cleanup"): "is called by systemd",
+    ("music", "usb", "detach"): "is called by udev",
+    ("music", "usb", "forget"): "is called by systemd",
+    ("networks", "login"): "is a dialogue",
+    ("password",): "is a dialogue",
+    ("qr",): "draws a picture",
+    ("up",): "works until it is stopped",
+}
+
+
+def test_every_command_whose_answer_a_program_can_use_has_json():
+    without = {
+        words
+        for words, command in ALL.items()
+        if not isinstance(command, click.Group) and not any("--json" in each.opts for each in command.params)
+    }
+    assert without == set(WITHOUT_JSON)
+
+
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.page.stem)
 def test_the_tables_that_the_program_makes_are_current(table):
     assert table.shown() == table.make().strip(), "write them: make tables"

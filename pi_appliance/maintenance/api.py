@@ -13,6 +13,7 @@ from pi_appliance.diagnostics.machine_facts import describe_time, read_facts
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.json_schema import Instant
 from pi_appliance.maintenance import backup_restore
+from pi_appliance.maintenance.releases import ReleaseJson
 from pi_appliance.operations import Values
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.daily_backups import back_up_daily, back_up_to_folder
@@ -58,13 +59,6 @@ class BackupJson(TypedDict):
     made_at: Instant
     size: Annotated[int, "bytes"]
     place: Literal["card", "folder"]
-
-
-class ReleaseJson(TypedDict):
-    """A release that can be installed."""
-
-    version: str
-    notes: Annotated[str, "what is new in it"]
 
 
 class UpdateProgressJson(TypedDict):

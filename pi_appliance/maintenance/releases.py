@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlsplit
 
 from pi_appliance.errors import Refused
@@ -36,6 +36,13 @@ class Release:
     archive: str  # address of the archive
     digest: str  # SHA-256 of the archive, or ''
     digest_address: str  # address of the file with the SHA-256, or ''
+
+
+class ReleaseJson(TypedDict):
+    """A release that can be installed."""
+
+    version: str
+    notes: Annotated[str, "what is new in it"]
 
 
 def version_key(version: str) -> tuple[int, ...]:

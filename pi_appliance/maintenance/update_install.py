@@ -11,17 +11,17 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict
 
 import click
 
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.maintenance import release_archive
-from pi_appliance.maintenance.releases import Installation, Release, find_newer, read_address, version_key
+from pi_appliance.maintenance.releases import Installation, Release, ReleaseJson, find_newer, read_address, version_key
 from pi_appliance.system import files
 
 _UNIT = "pi-appliance.service"
@@ -86,8 +86,13 @@ class _Machine:
         subprocess.run(["systemctl", "reset-failed", _UNIT], capture_output=True, check=False)
         return subprocess.run(["systemctl", "restart", _UNIT], check=False).returncode == 0
 
-    def install(self, sources: Path) -> None:
-        """Run deploy/install.sh of `sources`. It returns to the present release by itself."""
+    def install(self, sources: Path, say: Callable[[str], None]) -> None:
+        """Run deploy/install.sh of `sources`. It returns to the present release by itself.
+
+        Args:
+            sources: The unpacked archive of the release.
+            say: Takes the output, line by line.
+        """
         prefix = () if self.is_this_one else ("--prefix", str(self.root))
         script = sources / "deploy/install.sh"
         present = self.installation.current
@@ -98,7 +103,7 @@ class _Machine:
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:
-                click.echo(line, nl=False)
+                say(line.removesuffix("\n"))
                 reason = line.strip() or reason
         if process.returncode:
             # install.sh switched to the release, and failed later, such as at the entries for cron
@@ -114,14 +119,30 @@ class _Machine:
         shutil.rmtree(self.installation.home / "releases" / worse, ignore_errors=True)
 
 
+class NewerReleasesJson(TypedDict):
+    """The installed version, and the newer releases, the newest first."""
+
+    version: str
+    newer: list[ReleaseJson]
+
+
+class UpdateJson(TypedDict):
+    """The active version, the one before, which is the same if nothing was done, and the steps."""
+
+    version: str
+    previous: str
+    steps: list[str]
+
+
 @click.command("update", short_help="Install a newer release, or return to the previous one.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--check", is_flag=True, help="Only say whether there is a newer release, and what is new.")
 @click.option("--back", is_flag=True, help="Return to the previous release.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs; the progress goes to stderr.")
 # For tests. A `state-dir` in the configuration below ROOT is used without ROOT.
 @click.option("--prefix", "root", default="/", type=click.Path(path_type=Path), hidden=True)
-def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path) -> None:
+def update(file: Path | None, *, check: bool, back: bool, yes: bool, as_json: bool, root: Path) -> None:
     """Install the newest release of /etc/pi-appliance-update.conf, or that of the archive FILE.
 
     A backup is written first. If the new release does not start, or its doctor finds a failure that
@@ -141,34 +162,46 @@ def update(file: Path | None, *, check: bool, back: bool, yes: bool, root: Path)
     installed = machine.installation.version()
     if check:
         newer = _find_newer(machine, installed)
-        click.echo(_describe(installed, newer))
+        click.echo(json.dumps(_newer_json(installed, newer)) if as_json else _describe(installed, newer))
         raise SystemExit(10 if newer else 0)
     if machine.is_this_one and os.geteuid() != 0:
         words = " --back" if back else f" {file}" if file else ""
         raise Refused(f"only root can update; run: sudo pi-appliance update{words}")
     home = machine.installation.home
-    with machine.installation.lock(), _Progress(machine.installation).record() as progress:
+    with machine.installation.lock(), _Progress(machine.installation, to_stderr=as_json).record() as progress:
         if back:
             _go_back(machine, progress, yes=yes)
-            return
-        for left in home.glob(".update-*"):  # left by a power loss
-            shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=".update-", dir=home) as name:
-            _install_newer(machine, installed, file, Path(name), progress, yes=yes)
+        else:
+            for left in home.glob(".update-*"):  # left by a power loss
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=".update-", dir=home) as name:
+                _install_newer(machine, installed, file, Path(name), progress, yes=yes)
+    if as_json:
+        active = machine.installation.version()
+        result: UpdateJson = {"version": active, "previous": installed, "steps": progress.steps}
+        click.echo(json.dumps(result))
 
 
 class _Progress:
     """Prints the steps of an update, and stores them with the result for the page."""
 
-    def __init__(self, installation: Installation) -> None:
-        self._file = installation.progress_file
+    def __init__(self, installation: Installation, *, to_stderr: bool) -> None:
+        self._file, self._to_stderr = installation.progress_file, to_stderr
         self._values: dict[str, object] = {"state": "running", "version": "", "message": ""}
-        self._steps: list[str] = []
+        self.steps: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Print `text`."""
+        click.echo(text, err=self._to_stderr)
+
+    def confirm(self, question: str) -> None:
+        """Ask whether to go on. Raises click.Abort."""
+        click.confirm(question, abort=True, err=self._to_stderr)
 
     def step(self, text: str) -> None:
         """Print and store the next step."""
-        click.echo(text)
-        self._steps.append(text)
+        self.say(text)
+        self.steps.append(text)
         self._write()
 
     def name(self, version: str, *, left: str = "") -> None:
@@ -190,11 +223,11 @@ class _Progress:
 
     def _end(self, state: str, message: str) -> None:
         self._values |= {"state": state, "message": message}
-        if self._steps or message:
+        if self.steps or message:
             self._write()
 
     def _write(self) -> None:
-        values = {**self._values, "steps": self._steps}
+        values = {**self._values, "steps": self.steps}
         with suppress(ApplianceError, OSError):  # a progress file that cannot be written must not stop the update
             files.write_file(self._file, json.dumps(values).encode(), mode=0o644)
 
@@ -207,6 +240,10 @@ def _find_newer(machine: _Machine, installed: str) -> list[Release]:
             "or update from a file: sudo pi-appliance update FILE.tar.gz"
         )
     return find_newer(address, installed)
+
+
+def _newer_json(installed: str, newer: list[Release]) -> NewerReleasesJson:
+    return {"version": installed, "newer": [{"version": each.version, "notes": each.notes} for each in newer]}
 
 
 def _describe(installed: str, newer: list[Release]) -> str:
@@ -226,7 +263,7 @@ def _install_newer(
     archive, expected = file, ""
     if archive is None:
         newer = _find_newer(machine, installed)
-        click.echo(_describe(installed, newer))
+        progress.say(_describe(installed, newer))
         if not newer:
             return
         archive, expected = folder / "release.tar.gz", newer[0].version
@@ -241,11 +278,11 @@ def _install_newer(
         raise Refused(f"{version} is older than the installed {installed}; to return: sudo pi-appliance update --back")
     progress.name(version)
     if not yes:
-        click.confirm(f"Install {version}?", abort=True)
+        progress.confirm(f"Install {version}?")
     before, present = machine.failed_checks(), machine.installation.current
     progress.step(f"backup: {machine.back_up()}")
     progress.step(f"installing {version}; this takes some minutes")
-    machine.install(sources)
+    machine.install(sources, progress.say)
     progress.step("checking it with its doctor")
     after = machine.failed_checks()
     worse = set[str]()
@@ -254,7 +291,7 @@ def _install_newer(
     if worse and machine.installation.current != present:
         machine.leave(present)
         raise Refused(f"{version} fails at: {', '.join(sorted(worse))}; {present} is active again")
-    click.echo(f"version {version} is installed")
+    progress.say(f"version {version} is installed")
 
 
 def _go_back(machine: _Machine, progress: _Progress, *, yes: bool) -> None:
@@ -262,8 +299,8 @@ def _go_back(machine: _Machine, progress: _Progress, *, yes: bool) -> None:
     if not others:
         raise Refused("there is no previous release to return to")
     if not yes:
-        click.confirm(f"Return to {others[0]}?", abort=True)
+        progress.confirm(f"Return to {others[0]}?")
     progress.name(others[0].rpartition("-")[0], left=machine.installation.version())
     progress.step(f"returning to {others[0]}")
     machine.activate(others[0])
-    click.echo(f"{others[0]} is active again")
+    progress.say(f"{others[0]} is active again")

@@ -5,11 +5,11 @@ The function of the command imports the modules that it needs, so that other com
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
-from pi_appliance.cli.client import config_option, format_table, visible
+from pi_appliance.cli.client import config_option, format_table, json_option, show_result, visible
 from pi_appliance.errors import Refused
 from pi_appliance.operations import Values
 from pi_appliance.system.shown_time import format_local_time
@@ -26,13 +26,21 @@ def command() -> None:
     """
 
 
+class SentMessageJson(TypedDict):
+    """A message to a notifier. `error` is null if it was sent; if not, it will be sent later."""
+
+    notifier: str
+    error: str | None
+
+
 @command.command("send", short_help="Send a text of your own.")
 @click.argument("title")
 @click.option(
     "--to", "names", multiple=True, metavar="NAME", help="A notifier; else those of `notify: on-failure` in the file."
 )
+@json_option
 @config_option
-def send(title: str, names: tuple[str, ...], config: Path) -> None:
+def send(title: str, names: tuple[str, ...], as_json: bool, config: Path) -> None:
     """Send TITLE and the text on standard input.
 
     A message that cannot be sent now is sent later, by the daemon or at the end of the next run.
@@ -54,13 +62,22 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
         raise Refused("no notifier is named; write notify: {on-failure: [NAME]} into the file, or name one with --to")
     body = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read(_MAX_STDIN)
     message = messages.custom_message(title, body)
+    results = list[SentMessageJson]()
+
+    def say(text: str, *, err: bool) -> None:
+        if not as_json:
+            click.echo(text, err=err)
+
     for name, error in delivery.deliver_now(settings, recipients, message).items():
+        results.append({"notifier": name, "error": None if error is None else str(error)})
         if error is None:
-            click.echo(f"{name}: sent")
+            say(f"{name}: sent", err=False)
             continue
-        click.echo(visible(f"{name}: not sent: {error}"), err=True)
+        say(visible(f"{name}: not sent: {error}"), err=True)
         delivery.enqueue(settings, name, message)
-        click.echo(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
+        say(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
+    if as_json:
+        show_result(results, "", as_json=True)
 
 
 # Texts for a terminal

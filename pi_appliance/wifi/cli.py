@@ -3,7 +3,7 @@
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.cli.client import run_operation, select_config, visible
+from pi_appliance.cli.client import json_option, run_operation, select_config, show_result, visible
 from pi_appliance.errors import Refused
 from pi_appliance.wifi.joining import AttemptState
 from pi_appliance.wifi.operations import JOIN
@@ -22,8 +22,9 @@ def wifi() -> None:
 @wifi.command("join", short_help="Join a Wi-Fi network.")
 @click.argument("ssid")
 @click.option("--hidden", is_flag=True, help="The network does not show its name.")
+@json_option
 @click.option("-c", "--config", metavar="FILE", help="Address the appliance with this configuration.")
-def join(ssid: str, hidden: bool, config: str | None) -> None:
+def join(ssid: str, hidden: bool, as_json: bool, config: str | None) -> None:
     """Join the Wi-Fi network SSID, and wait for the result.
 
     The password comes from the keyboard or from standard input, where no other user sees it. Leave
@@ -46,4 +47,4 @@ def join(ssid: str, hidden: bool, config: str | None) -> None:
     last = result["last"] if isinstance(result, dict) else {}
     if last["state"] != AttemptState.DONE:
         raise Refused(last["message"])
-    click.echo(visible(last["message"]))
+    show_result(result, visible(f"{last['message']}\n"), as_json=as_json)

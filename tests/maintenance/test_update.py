@@ -116,6 +116,27 @@ def test_the_newest_release_is_installed_after_a_backup_and_back_returns(root: P
     assert active(root) == "0.1.0-old"
 
 
+def test_what_is_new_and_what_was_done_is_json_for_programs(root: Path) -> None:
+    looked = run(root, "--check", "--json")
+    result = json.loads(looked.stdout)
+    assert (looked.exit_code, looked.stderr, result["version"]) == (10, "", "0.1.0")
+    assert [(each["version"], "Alarms fade in." in each["notes"]) for each in result["newer"]] == [("0.2.0", True)]
+
+    done = run(root, "--yes", "--json")
+    result = json.loads(done.stdout)
+    assert (result["version"], result["previous"], result["steps"][0]) == ("0.2.0", "0.1.0", "downloading 0.2.0")
+    assert [line for line in done.stderr.splitlines() if line in result["steps"]] == result["steps"]
+    assert "version 0.2.0 is installed" in done.stderr
+
+    assert json.loads(run(root, "--check", "--json").stdout) == {"version": "0.2.0", "newer": []}
+    nothing = json.loads(run(root, "--yes", "--json").stdout)
+    assert nothing == {"version": "0.2.0", "previous": "0.2.0", "steps": []}
+    asked = CliRunner().invoke(update, ["--prefix", str(root), "--back", "--json"], input="y\n")
+    steps = ["returning to 0.1.0-old"]
+    assert json.loads(asked.stdout) == {"version": "0.1.0", "previous": "0.2.0", "steps": steps}
+    assert "Return to 0.1.0-old?" in asked.stderr
+
+
 def test_a_release_whose_configuration_cannot_be_read_is_left(root: Path) -> None:
     assert run(root, "--yes").exit_code == 0
     broken = (

@@ -148,6 +148,21 @@ def test_a_text_is_sent_to_the_notifiers_of_the_file_or_the_option(installation,
     assert (done.returncode, done.stderr.partition(";")[0]) == (1, "pi-appliance: no notifier is named")
 
 
+def test_the_result_of_a_text_is_json_for_programs(installation, recorder):
+    with http_recorder() as gone:
+        other = phone(gone, "").replace("notifiers:\n", "").replace("phone", "pager")
+    installation.write(JOB, f"{phone(recorder, '')}{other}")
+    installation.run("jobs", "list")
+    done = installation.run("notifiers", "send", "hello", "--to", "phone", "--to", "pager", "--json", environment=HOOK)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == [
+        {"notifier": "phone", "error": None},
+        {"notifier": "pager", "error": "not reached: nothing listens there"},
+    ]
+    (pending,) = installation.json("notifiers", "list")["pending"]
+    assert (pending["notifier"], pending["title"]) == ("pager", "hello")
+
+
 def test_a_text_that_cannot_be_sent_is_sent_by_the_next_run(installation):
     with http_recorder() as recorder:
         port = recorder.port

@@ -1,5 +1,6 @@
 """pi-appliance backup, restore."""
 
+import json
 import sqlite3
 import tarfile
 
@@ -17,6 +18,26 @@ def test_a_backup_is_restored(installation: Installation) -> None:
     done = installation.run("restore", str(archive))
     assert (done.returncode, done.stdout) == (0, f"{installation.state}: restored from {archive}\n")
     assert [run["id"] for run in installation.json("jobs", "history")] == [1]
+
+
+def test_a_backup_and_what_is_restored_are_json_for_programs(installation: Installation) -> None:
+    installation.write(JOB)
+    installation.run("jobs", "run", "greet")
+    before, archive = installation.config.read_text(), installation.folder / "backup.tar.gz"
+    names = {"file": str(archive), "state_dir": str(installation.state)}
+    done = installation.run("backup", str(archive), "--json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, archive.is_file()) == (0, "", True)
+    assert (len(result.pop("notes")), result) == (1, names)
+
+    installation.config.write_text(f"{before}# changed\n")
+    result = installation.json("restore", str(archive))
+    (note,) = result.pop("notes")
+    assert note.endswith("the one before is appliance.yaml.before-restore")
+    assert result == {**names, "parts": ["configuration", "state"]}
+    assert installation.json("restore", str(archive), "--only", "state")["parts"] == ["state"]
+    refused = installation.run("backup", "-", "--json")
+    assert (refused.returncode, refused.stdout, "--json needs a FILE" in refused.stderr) == (2, "", True)
 
 
 def test_a_file_that_is_not_an_archive_is_refused(installation: Installation) -> None:

@@ -16,9 +16,9 @@ def test_the_commands_join_and_forget_and_the_first_start_names_the_hot_spot(
     installation.extra_environment = world.environment
     installation.write("", "name: Kitchen\nweb: {host: 0.0.0.0, port: 0}\nhotspot: {}")
 
-    def join(password: str) -> tuple[int, str]:
+    def join(password: str, *more: str) -> tuple[int, str]:
         ended = run_process(
-            [*PROGRAM, "system", "wifi", "join", "Home", "--config", str(installation.config)],
+            [*PROGRAM, "system", "wifi", "join", "Home", *more, "--config", str(installation.config)],
             env=installation.environment(),
             input=f"{password}\n",
             capture_output=True,
@@ -37,7 +37,11 @@ def test_the_commands_join_and_forget_and_the_first_start_names_the_hot_spot(
             1,
             "pi-appliance: Home did not accept the password; it is wrong, or the machine is too far away\n",
         )
+        assert join("wrong and long", "--json") == (status, said)
         assert join("correct horse") == (0, "Home is joined\n")
+        status, said = join("correct horse", "--json")
+        assert (status, json.loads(said)) == (0, installation.json("system", "wifi", "list"))
+        assert json.loads(said)["last"] == {"ssid": "Home", "state": "done", "message": "Home is joined"}
         assert installation.run("system", "wifi").stdout == " 72 %  Home  connected, known, password\nHome is joined\n"
         assert installation.run("system", "wifi", "forget", "Home").stdout == "Home is forgotten\n"
         assert world["profiles"] == {}
