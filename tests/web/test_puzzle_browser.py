@@ -61,8 +61,11 @@ def test_a_sudoku_is_solved_on_the_phone(browser: Browser, appliance: ServedAppl
         first, *others = empty_cells(page)
         wrong = "1" if found.grid.solution[first] != "1" else "2"
         page.locator(f"[name=cell-{first}]").fill(wrong)
-        page.get_by_role("button", name="Hint").tap()
+        hint = page.get_by_role("button", name="Hint")
+        place = hint.evaluate("(each) => each.offsetTop")
+        hint.tap()
         expect(page.locator("#said")).to_have_text(re.compile(f"^The {wrong} in row 1, column"))
+        assert hint.evaluate("(each) => each.offsetTop") == place, "a second press meets the same button"
         expect(page.locator(f"[name=cell-{first}]")).to_have_attribute("aria-invalid", "true")
         page.locator(f"[name=cell-{first}]").fill("")
         page.get_by_role("button", name="Hint").tap()

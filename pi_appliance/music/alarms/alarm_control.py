@@ -389,13 +389,13 @@ def alarm_values(alarm: Alarm) -> AlarmJson:
 
 
 def sleep_timer(appliance: Appliance) -> SleepTimer | None:
-    """Return the active sleep timer."""
+    """Return the active sleep timer; none once it was cancelled, even before its run has ended."""
     appliance.sweep()
     for job in jobs_with_action(appliance, SLEEP):
         session = active_session(appliance, job)
         if requests := appliance.store.requests.pending(job.name):  # the newest request will replace the active timer
             return SleepTimer(job=job.name, phase=STARTING, ends_at=_requested_end(appliance, job, requests[-1]))
-        if session is not None:
+        if session is not None and appliance.store.requests.pending_signal(job.name) != STOP:
             status = _status_text(appliance, session)
             return SleepTimer(
                 job=job.name, phase=session.phase or STARTING, ends_at=session.ends_at, status_text=status

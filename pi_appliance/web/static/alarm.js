@@ -38,7 +38,8 @@ show();
 
 function addSource(source) {
   const inputs = [...rows.querySelectorAll("input")];
-  if (inputs.some((input) => input.value === source)) return;
+  const chosen = inputs.find((input) => input.value === source);
+  if (chosen) return chosen.closest(".source").remove(); // a second tap undoes the first
   const empty = inputs.find((input) => !input.value) ?? addRow();
   empty.value = source;
 }
@@ -60,6 +61,8 @@ function show() {
     row.querySelector("[data-move]").hidden = !source || row === rows.firstElementChild;
     row.querySelector("[data-remove]").hidden = rows.children.length === 1;
   }
+  const chosen = [...rows.querySelectorAll("input")].map((input) => input.value.trim());
+  for (const button of byId("found").children) button.ariaPressed = chosen.includes(button.dataset.source);
   const volume = byId("volume");
   volume.style.setProperty("--filled", `${volume.value}%`);
   const ring = nextRing();

@@ -180,6 +180,7 @@ def test_the_end_of_the_music_is_reported(home):
     rings(home, Phase.WAITING, until="2027-03-28T23:30:00")
     assert alarm_control.sleep_values(alarm_control.sleep_timer(home))["ends_at"] == "2027-03-28T23:30:00Z"
     alarm_control.cancel_sleep_timer(home)
+    assert alarm_control.sleep_timer(home) is None, "not even before its run has ended"
     assert home.store.requests.take_signal("sleep") == "stop"
 
 

@@ -249,6 +249,19 @@ def test_an_alarm_is_rung_at_once(browser: Browser, appliance: ServedAppliance, 
         expect(page).to_have_url(f"{appliance.origin}/music/alarms")
 
 
+def test_a_tap_on_a_source_chooses_it_and_another_one_undoes_that(browser: Browser, appliance: ServedAppliance) -> None:
+    with phone(browser, appliance) as page:
+        go(page, appliance, "/new")
+        groove, plays = page.get_by_role("button", name="Groove", exact=True), page.get_by_label("Plays", exact=True)
+        groove.tap()
+        expect(groove).to_have_attribute("aria-pressed", "true")
+        expect(plays.first).to_have_value("Groove")
+        groove.tap()
+        expect(groove).to_have_attribute("aria-pressed", "false")
+        expect(plays).to_have_count(1)
+        expect(plays).to_have_value("")
+
+
 @pytest.mark.slow
 def test_sources_are_chosen_ordered_and_heard(browser: Browser, appliance: ServedAppliance) -> None:
     with phone(browser, appliance) as page:
