@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import re
 import subprocess
 import tarfile
@@ -274,6 +275,27 @@ def test_playlists_of_the_player_are_restored(
     assert done.returncode == 0, done.stderr
     assert mpd.mpc("-f", "%file%", "playlist", "Sunday; 100%").split("\n")[:2] == ["one.wav", "Ärzte/eins.wav"]
     assert mpd.mpc("-f", "%file%", "playlist", "Kept").split() == ["one.wav"], "it exists"
+
+
+@needs_mpd
+def test_a_restore_without_the_player_reports_in_json_that_the_playlists_are_missing(
+    old: Installation, new: Installation, mpd: MpdServer, tmp_path: Path
+) -> None:
+    player = "player: {kind: mpd, with: {address: '{}', fallback-mpd: false}}"
+    old.write(TWEETS, f"{NETWORKS}\n{player.replace('{}', mpd.address)}")
+    mpd.mpc("save", "Kept")
+    archive = tmp_path / "whole.tar.gz"
+    notes = json.loads(run(old, "backup", str(archive), "--json").stdout)["notes"]
+    assert [each for each in notes if "playlists" in each] == []
+    new.write(TWEETS, f"{NETWORKS}\n{player.replace('{}', '127.0.0.1:9')}")
+    done = run(new, "restore", str(archive), "--only", "playlists", "--only", "state", "--json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, result["parts"]) == (0, "", ["state"])
+    assert result["notes"][0].startswith("the playlists are not restored: ")
+    assert result["notes"][1].endswith(f"pi-appliance restore {archive} --only playlists")
+    new.write(TWEETS, f"{NETWORKS}\n{player.replace('{}', mpd.address)}")
+    done = run(new, "restore", str(archive), "--only", "playlists", "--json")
+    assert (json.loads(done.stdout)["parts"], json.loads(done.stdout)["notes"]) == (["playlists"], [])
 
 
 def test_without_the_player_the_rest_is_restored(old: Installation, tmp_path: Path) -> None:
