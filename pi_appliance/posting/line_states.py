@@ -132,6 +132,7 @@ class TweetLineJson(LineCountsJson):
     text: str
     state: LineState
     next: bool
+    next_at: Annotated[Instant | None, "when it is posted next, as far as that is decided"]
     posts: list[LinePostJson]
 
 
@@ -181,6 +182,7 @@ def describe_lines(shared: Appliance, name: str | None, now: datetime) -> TweetL
         used, posts = database.used_lines(job), database.posts_of_lines(job)
         slots = list(PostPreview(appliance, job, now).slots(_SLOTS_AHEAD))
         upcoming = next((each for each in slots if each.line is not None), None)
+        times = {each.line.number: each.starts_at for each in reversed(slots) if each.line is not None}
         notes: dict[int | None, list[LintNote]] = {}
         for note in lint.check_source(source).notes:
             notes.setdefault(note.line, []).append(note)
@@ -198,6 +200,7 @@ def describe_lines(shared: Appliance, name: str | None, now: datetime) -> TweetL
                     "text": text,
                     "state": state,
                     "next": bool(upcoming and upcoming.line and upcoming.line.number == line.number),
+                    "next_at": iso_time(times.get(line.number)),
                     "posts": [_post_json(each) for each in records],
                     **_counts(line, source, problems),
                 }

@@ -141,7 +141,7 @@ class PostPages:
 def _row(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return `line` with times as such, for the page."""
     posts = [{**each, "at": _instant(each["at"])} for each in line["posts"]]
-    return {**line, "posts": posts}
+    return {**line, "posts": posts, "next_at": line["next_at"] and _instant(line["next_at"])}
 
 
 def _instant(text: str) -> datetime:

@@ -1,5 +1,6 @@
 """The lines of a tweet job over the API and on the page: states, changes, checks, and posting now."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -65,6 +66,12 @@ def test_lines_have_their_state_length_and_problems(appliance: ServedAppliance) 
     assert result["next"]["number"] in (2, 5)
     assert [each["number"] for each in result["lines"] if each["next"]] == [result["next"]["number"]]
     assert result["next"]["networks"] == ["show"]
+    coming = {each["number"]: each["next_at"] for each in result["lines"]}
+    assert (coming.pop(result["next"]["number"]), coming.pop(4)) == (result["next"]["at"], None)
+    ((_, later),) = coming.items()
+    assert datetime.fromisoformat(later) - datetime.fromisoformat(result["next"]["at"]) == timedelta(days=1)
+    page = appliance.ask("/tweets").text
+    assert re.search(r"next, \w+ 00:00 · <span>show 9|\w+ 00:00 · <span>show 9", page)
 
 
 def test_lines_are_added_edited_moved_and_deleted(appliance: ServedAppliance, tmp_path: Path) -> None:
