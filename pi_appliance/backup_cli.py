@@ -10,7 +10,7 @@ from typing import TypedDict
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.cli.client import config_option, json_option, show_result
+from pi_appliance.cli.client import config_option, json_option, print_json
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.options import Config
@@ -76,7 +76,7 @@ def backup(file: Path, config: Path, *, with_secrets: bool, as_json: bool) -> No
         notes.append(f"the secrets are left out; keep a copy of {secrets.NAME}, or add --secrets")
     if as_json:
         result: BackupFileJson = {"file": str(file), "state_dir": str(loaded.state_dir), "notes": notes}
-        show_result(result, "", as_json=True)
+        print_json(result)
         return
     for note in notes:
         click.echo(note, err=True)
@@ -142,7 +142,7 @@ def restore(file: Path, config: Path, only: tuple[str, ...], as_json: bool) -> N
             "parts": sorted(wanted),
             "notes": notes,
         }
-        show_result(result, "", as_json=True)
+        print_json(result)
 
 
 def _ask_new_passphrase() -> str:

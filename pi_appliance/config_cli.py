@@ -12,7 +12,7 @@ from typing import TypedDict
 
 import click
 
-from pi_appliance.cli.client import config_option, json_option, show_result
+from pi_appliance.cli.client import config_option, json_option, print_json, show_result
 from pi_appliance.config import CONFIG_NAME, loader, secrets, warnings
 from pi_appliance.config import schema as describe
 from pi_appliance.config.options import Config
@@ -51,7 +51,7 @@ def check(as_json: bool, config: Path) -> None:
     """
     if as_json:
         found = find_problems(config)
-        show_result(found, "", as_json=True)
+        print_json(found)
         raise SystemExit(ConfigError.exit_status if found["problems"] else 0)
     result = check_config(config)
     for problem in result["warnings"]:

@@ -252,9 +252,17 @@ def json_option(command: Command) -> Command:
 # Output
 
 
+def print_json(value: object) -> None:
+    """Print `value` in a line of JSON."""
+    click.echo(json.dumps(to_json(value), ensure_ascii=False))
+
+
 def show_result(value: object, text: str, *, as_json: bool) -> None:
     """Print `value` as JSON, or `text`, which has its line ends."""
-    click.echo(json.dumps(to_json(value), ensure_ascii=False) if as_json else text, nl=as_json)
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(text, nl=False)
 
 
 def plain_text(result: object, _: object = None) -> str:

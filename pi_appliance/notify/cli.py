@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import click
 
-from pi_appliance.cli.client import config_option, format_table, json_option, show_result, visible
+from pi_appliance.cli.client import config_option, format_table, json_option, print_json, visible
 from pi_appliance.errors import Refused
 from pi_appliance.operations import Values
 from pi_appliance.system.shown_time import format_local_time
@@ -77,7 +77,7 @@ def send(title: str, names: tuple[str, ...], as_json: bool, config: Path) -> Non
         delivery.enqueue(settings, name, message)
         say(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
     if as_json:
-        show_result(results, "", as_json=True)
+        print_json(results)
 
 
 # Texts for a terminal

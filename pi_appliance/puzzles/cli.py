@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 import click
 
 from pi_appliance import plugins
-from pi_appliance.cli.client import Number, ProgressLine, json_option, show_result
+from pi_appliance.cli.client import Number, ProgressLine, json_option, print_json, show_result
 from pi_appliance.errors import InvalidOption, Refused
 from pi_appliance.puzzles import PositionScore, Puzzle, SolveMode, boards, pluralize, text_format
 from pi_appliance.puzzles.board_report import DEFAULT_MAX_SOLUTIONS, BoardReport, answer_to_json, render_precomputed
@@ -266,7 +266,7 @@ def generate(request: PuzzleRequest, seed: int | None, svg: bool, as_json: bool,
             "size": puzzle.describe(generated.board),
             "generator": {"seed": str(seed), **generated.details},
         }
-        show_result(result, "", as_json=True)
+        print_json(result)
         return
     click.echo(puzzle.render_svg(generated.board) if svg else puzzle.render(generated.board), nl=False)
     facts = {"Board": puzzle.describe(generated.board), "Seed": str(seed)}
@@ -449,7 +449,7 @@ def show(request: PuzzleRequest, svg: bool, as_json: bool) -> None:
     _refuse_json_picture(svg=svg, as_json=as_json)
     puzzle, board = request.load_board()
     if as_json:
-        show_result(request.board_json(puzzle, board), "", as_json=True)
+        print_json(request.board_json(puzzle, board))
     else:
         click.echo(puzzle.render_svg(board) if svg else puzzle.render(board), nl=False)
 
