@@ -197,7 +197,7 @@ class Player(Protocol):
         """
 
     async def list_partitions(self) -> Sequence[Partition]:
-        """Return the partitions."""
+        """Return the partitions: players within the player, each with its own queue."""
 
     async def use_partition(self, name: str) -> None:
         """Use another partition from now on, on every connection.

@@ -21,7 +21,7 @@ from pi_appliance.system import clock, network
 
 
 class NotifierJson(TypedDict):
-    """A notifier."""
+    """A configured notifier, and the jobs that use it."""
 
     notifier: str
     kind: str

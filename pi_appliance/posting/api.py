@@ -116,7 +116,7 @@ class RequestedPostJson(TypedDict):
 
 
 class NetworkJson(TypedDict):
-    """A network."""
+    """A configured network, and which of its secrets are missing."""
 
     network: str
     kind: str

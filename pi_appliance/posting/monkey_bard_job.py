@@ -157,7 +157,7 @@ def announcement_text(view: MonkeyView, draw: float, fits: Callable[[str], bool]
 
 
 def report_text(view: MonkeyView) -> str:
-    """Return the report."""
+    """Return the text of the report of a monkey: progress, the line that it types, records."""
     monkey, target = view.monkey, view.target
     progress, keyboard = monkey.progress, monkey.keyboard
     rest = target.lines[progress.matched :].partition("\n")[0]

@@ -204,6 +204,6 @@ def render_precomputed(answer: Answer[object], seconds: float) -> str:
 
 
 def summarize_precomputed(answer: Answer[object]) -> str:
-    """Return the details of precomputed tables in a row."""
+    """Return the details of precomputed tables in one line, for the summary of a run."""
     facts = (f"{format_label(name).lower()} {format_value(value)}" for name, value in answer.details.items())
     return ", ".join(facts) or "complete"

@@ -408,7 +408,7 @@ class AlarmSession(MusicSession):
         try:
             await sounds.play_chime(min(level, self.context.max_volume()))
         except Unavailable as local_error:
-            raise Unavailable(f"the alarm is silent: {error}; this machine: {local_error}") from None
+            raise Unavailable(f"the alarm is silent: {error}; this machine cannot ring either: {local_error}") from None
         self._last_level = level  # the volume at which the player continues
         if not self.checkpoint.heard:
             self.save(heard=True, phase_started=started)

@@ -28,7 +28,7 @@ def required_secrets(options: Options) -> Mapping[str, str]:  # noqa: ARG001 - t
 
 
 def post_limits(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
-    """Return the limits."""
+    """Return the limits of a post, with the maximum length in `options`."""
     return PreviewLimits(options.limit)
 
 

@@ -17,7 +17,7 @@ DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
 
 
 class Colour(StrEnum):
-    """A player."""
+    """A player, by the colour of the discs."""
 
     RED = "Red"
     YELLOW = "Yellow"

@@ -128,7 +128,7 @@ class Bitboard:
 
 
 def to_bitboard(board: Board) -> Bitboard:
-    """Convert a board."""
+    """Return `board` with its holes, moves and symmetries as numbers."""
     number = {hole: at for at, hole in enumerate(board.holes)}
     moves = []
     for start in board.holes:

@@ -265,7 +265,7 @@ def orientation_moves(base: int, pieces: PieceReader, turns: int = TURNS) -> "ar
 
 
 def orientation_symmetries(base: int, pieces: PieceReader) -> list[list[int]]:
-    """Return each twist (`base` 3) or flip (2) after each of the symmetries."""
+    """Return a table for each symmetry: the twist (`base` 3) or flip (2) that each one becomes."""
     decoded = _orientations(base, len(pieces(SOLVED)))
     tables = []
     for number, faces in enumerate(symmetries()):

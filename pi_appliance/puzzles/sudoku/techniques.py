@@ -23,7 +23,7 @@ TECHNIQUES = {
     "guess": "extreme",
 }
 """The techniques, simplest first, and the level of a grid that needs them."""
-SAT_EFFORT = 10_000_000  # propagations for all clues together: seconds; 16x16 needs a million
+SAT_EFFORT = 10_000_000  # propagations for all clues together, which take seconds; a 16x16 grid needs a million
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
 _Cells = tuple[int, ...]

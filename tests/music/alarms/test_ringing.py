@@ -210,7 +210,7 @@ def test_after_a_player_outage_the_fade_continues_where_it_should_be(runner):
 def test_without_a_player_and_a_program_it_fails_with_a_reason_and_is_kept(runner, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     runner.player.away = True
-    with pytest.raises(Unavailable, match="the player does not answer; this machine: pw-play, paplay"):
+    with pytest.raises(Unavailable, match="the player does not answer; this machine cannot ring either: pw-play, pa"):
         runner.run("alarm", play="FIP")
     assert runner.time.steady - 1000 == pytest.approx(30, abs=2)
     assert runner.held is not None
@@ -404,7 +404,7 @@ def test_after_a_short_mpd_outage_the_same_source_plays_again(runner):
 def test_a_player_that_only_refuses_or_fails_is_replaced_like_a_missing_one(runner, monkeypatch, tmp_path, fault):
     monkeypatch.setenv("PATH", str(tmp_path))
     runner.player.fault = fault
-    with pytest.raises(Unavailable, match=f"the alarm is silent: .*{fault}; this machine: pw-play"):
+    with pytest.raises(Unavailable, match=f"the alarm is silent: .*{fault}; this machine cannot ring either: pw-play"):
         runner.run("alarm", play="FIP")
     runner.player.fault = None
     assert runner.go_on().details["heard"] is True

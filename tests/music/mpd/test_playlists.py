@@ -78,7 +78,7 @@ def test_every_source_is_appended_to_a_playlist(evening: MpdServer, source: Sour
     ("source", "words"),
     [
         (Uri(uri="nothing.wav"), "the library has no 'nothing.wav'"),
-        (Uri(uri=""), "nothing is named"),
+        (Uri(uri=""), "no file or address is named"),
         (LibraryFilter(artist="Nobody"), "nothing in the library is artist Nobody"),
         (SavedPlaylist(playlist="nothing"), "there is no playlist called 'nothing'"),
     ],

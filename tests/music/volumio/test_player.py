@@ -246,7 +246,7 @@ def test_adding_and_playing_starts_with_the_first_added_track(three: VolumioServ
         (Uri(uri="USB/none.mp3"), "the library has no 'USB/none.mp3'"),
         (Uri(uri="none"), "the library has no 'none'"),
         (Uri(uri="albums://No/One"), "the library has no"),
-        (Uri(uri=" "), "nothing is named"),
+        (Uri(uri=" "), "no file or address is named"),
         (SavedPlaylist(playlist="none"), f"there is no playlist 'none'; there are: {MORNING}, {ROADS}"),
         (LibraryFilter(album="none"), "nothing is found for 'none'"),
         (LibraryFilter(artist="none"), "nothing is found for 'none'"),
