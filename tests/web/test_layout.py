@@ -192,6 +192,19 @@ def test_no_list_shows_a_broken_picture(browser: Browser, appliance: ServedAppli
     assert broken == []
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/jobs", "/music/alarms", "/new-job?kind=puzzle", "/tweets", "/settings", "/more"],
+)
+def test_the_text_follows_the_font_size_of_the_browser(browser: Browser, appliance: ServedAppliance, path: str) -> None:
+    page = opened(browser, appliance, path, SIZES["portrait"])
+    before = page.locator("h1").evaluate("(each) => parseFloat(getComputedStyle(each).fontSize)")
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.locator("h1").evaluate("(each) => parseFloat(getComputedStyle(each).fontSize)") == 2 * before
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.context.close()
+
+
 def test_long_titles_are_cut(browser: Browser, appliance: ServedAppliance) -> None:
     page = opened(browser, appliance, "/music/queue", SIZES["portrait"])
     name = page.locator(".entry .name").nth(2)
