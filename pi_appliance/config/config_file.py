@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pi_appliance.config import editing
-from pi_appliance.config.last_good import find_state_dirs, load_usable
-from pi_appliance.config.loader import load_config, read_yaml
+from pi_appliance.config.loader import find_state_dirs, load_config, load_usable, read_yaml
 from pi_appliance.config.options import Config
 from pi_appliance.config.yaml_tree import YamlPath, decode_text, parse_yaml
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName

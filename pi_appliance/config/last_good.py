@@ -7,47 +7,13 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
 
-from pi_appliance.config.loader import load_config, load_partial
 from pi_appliance.config.options import Config
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.system import files
-
-_STATE_DIRS = ("/var/lib/pi-appliance", "~/.local/state/pi-appliance", "state")
-"""State folders of the service and of `config init`, for a file that does not name its own."""
-
-
-def load_usable(path: Path, state_dir: Path | None = None) -> Config:
-    """Read the configuration `path`; if it is wrong, its last good copy, with `error` set.
-
-    Args:
-        path: The file. Relative paths in its copy are relative to its folder, too.
-        state_dir: The folder of the copy, if it is known.
-
-    Raises:
-        ConfigError: The file is wrong, and there is no good copy.
-    """
-    path = path.absolute()
-    try:
-        return load_config(path)
-    except ConfigError as error:
-        for folder in [state_dir] if state_dir else find_state_dirs(path):
-            with contextlib.suppress(OSError, UnicodeError, ConfigError):
-                config = load_config(path, last_good_path(path, folder).read_text("utf-8"))
-                return replace(config, state_dir=folder, error=error)
-        raise
-
-
-def find_state_dirs(path: Path) -> list[Path]:
-    """Return the folders in which the copy of the wrong file `path` may be."""
-    partial = load_partial(path)
-    places = [*os.environ.get("STATE_DIRECTORY", "").split(":"), *_STATE_DIRS]
-    usual = [path.parent / os.path.expanduser(each) for each in places if each]  # noqa: PTH111 - pathlib raises without a home
-    return [*([partial.state_dir] if partial else []), *usual]
 
 
 def last_good_path(path: Path, state_dir: Path) -> Path:

@@ -1,5 +1,6 @@
 """Load appliance.yaml. All problems are reported together."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -13,12 +14,16 @@ from pi_appliance import plugins
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config import units
 from pi_appliance.config.binding import structure, structure_usable
+from pi_appliance.config.last_good import last_good_path
 from pi_appliance.config.options import Config, Job, Notify, PluginConfig, StartedBy
 from pi_appliance.config.yaml_tree import Tree, YamlPath, decode_text, parse_yaml
 from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.scheduling.schedule import Every
 from pi_appliance.system import files
 from pi_appliance.system.files import display_path
+
+_STATE_DIRS = ("/var/lib/pi-appliance", "~/.local/state/pi-appliance", "state")
+"""State folders of the service and of `config init`, for a file that does not name its own."""
 
 
 def load_config(path: Path, text: str | None = None) -> Config:
@@ -212,6 +217,35 @@ def load_partial(path: Path) -> Config | None:
     networks: Any = good.get("networks") or {}
     valid = {name: load_plugin("networks", entry, path.parent) for name, entry in networks.items()}
     return config and replace(config, networks={name: part for name, part in valid.items() if part})
+
+
+def load_usable(path: Path, state_dir: Path | None = None) -> Config:
+    """Read the configuration `path`; if it is wrong, its last good copy, with `error` set.
+
+    Args:
+        path: The file. Relative paths in its copy are relative to its folder, too.
+        state_dir: The folder of the copy, if it is known.
+
+    Raises:
+        ConfigError: The file is wrong, and there is no good copy.
+    """
+    path = path.absolute()
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        for folder in [state_dir] if state_dir else find_state_dirs(path):
+            with contextlib.suppress(OSError, UnicodeError, ConfigError):
+                config = load_config(path, last_good_path(path, folder).read_text("utf-8"))
+                return replace(config, state_dir=folder, error=error)
+        raise
+
+
+def find_state_dirs(path: Path) -> list[Path]:
+    """Return the folders in which the copy of the wrong file `path` may be."""
+    partial = load_partial(path)
+    places = [*os.environ.get("STATE_DIRECTORY", "").split(":"), *_STATE_DIRS]
+    usual = [path.parent / os.path.expanduser(each) for each in places if each]  # noqa: PTH111 - pathlib raises without a home
+    return [*([partial.state_dir] if partial else []), *usual]
 
 
 def load_plugin(family: str, entry: object, base: Path) -> PluginConfig | None:

@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from pi_appliance import plugins
 from pi_appliance.config import loader, secrets
-from pi_appliance.config.last_good import load_usable
+from pi_appliance.config.loader import load_usable
 from pi_appliance.config.options import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName

@@ -23,8 +23,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
-from pi_appliance.config.last_good import load_usable
-from pi_appliance.config.loader import load_config, load_plugin, local_zone, read_yaml
+from pi_appliance.config.loader import load_config, load_plugin, load_usable, local_zone, read_yaml
 from pi_appliance.config.options import Config, PluginConfig
 from pi_appliance.config.secrets import secret_names, secret_names_in
 from pi_appliance.config.yaml_tree import Tree

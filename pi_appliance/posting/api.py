@@ -24,7 +24,7 @@ from pi_appliance.posting.forecast import (
     month_spends,
 )
 from pi_appliance.posting.line_states import RefusedLineJson, TextCheckJson, TweetLinesJson
-from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, record_json
+from pi_appliance.posting.model import OWNER_DECISIONS, PostJson, PostLimits, PostState, post_price, record_json
 from pi_appliance.posting.network_login import NetworkLogin, NetworkTestJson, load_secrets
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import TWEET_KIND
@@ -219,7 +219,7 @@ def _upcoming_json(appliance: Appliance, upcoming: UpcomingPost, limits: Mapping
                     "length": limits[name].text_length(post.text),
                     "max_length": limits[name].max_length,
                     "pictures": len(post.pictures),
-                    "cost": str(limits[name].post_price(post)),
+                    "cost": str(post_price(limits[name], post)),
                 }
                 for post in parts
             ]

@@ -178,8 +178,9 @@ class PostSender:
             reason = "its time was over before it could be sent"
             return self._store.update_state(record, PostState.ABANDONED, reason, cost=-record.cost)
         is_paid = was_tried and record.cost > 0
-        price = Decimal(0) if is_paid else _read_limits(network).post_price(self._store.load_post(record))
-        if reason := self._over_budget(network, record, price):
+        prices = _read_limits(network).prices
+        price = prices.post_price(self._store.load_post(record)) if prices and not is_paid else Decimal(0)
+        if prices and (reason := self._over_budget(record, price, prices.monthly_cap)):
             return self._store.update_state(record, PostState.BLOCKED, reason)
         # Written to the disk before anything is sent: after a power cut, the post is searched.
         record = self._store.update_state(record, PostState.SENDING, cost=price)
@@ -207,7 +208,8 @@ class PostSender:
     def _search(self, network: Network, record: PostRecord) -> PostRecord | None:
         """Search for a post that may have been sent. None: it is not there and may be sent."""
         known_posts = self._store.known_posts(record.network)
-        price = _read_limits(network).lookup_price
+        prices = _read_limits(network).prices
+        price = prices.lookup_price if prices else Decimal(0)
         try:
             with _wrap_bugs_as(Unavailable):
                 remote_post = self._find_post(network, record, known_posts)
@@ -267,8 +269,7 @@ class PostSender:
         reason = str(error).partition(f"; {CHECK_ACCOUNT}")[0]  # the appliance checks the account itself
         return self._store.update_state(record, state, reason, cost=cost, delay=delay)
 
-    def _over_budget(self, network: Network, record: PostRecord, price: Decimal) -> str:
-        cap = _read_limits(network).monthly_cap
+    def _over_budget(self, record: PostRecord, price: Decimal, cap: Decimal | None) -> str:
         spent = self._store.month_spend(self._clock()).get(record.network, Decimal(0))
         if cap is None or not price or spent + price <= cap:
             return ""
@@ -298,7 +299,7 @@ def post_limits(config: Config, name: str) -> PostLimits:
 
 
 def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: Path | None = None) -> Network:
-    """Connect the network `name`. Its errors and all logs are free of secrets.
+    """Connect the network `name`. Its errors and all logs are free of `secrets`.
 
     Args:
         secrets: All secrets; the network gets its own.
@@ -311,13 +312,17 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     part = network_config(config, name)
     if lack := missing(part, secrets):
         raise Refused(f"{lack}; run: pi-appliance networks login {name}")
-    redactor = Redactor(value for value in secrets.values() if len(value) >= SHORTEST)
-    redact_logs(redactor)
     dirs = config.network_dirs(name)
     dirs = NetworkDirs(private or dirs.private, dirs.public)
-    with require_installed(part.kind), redact_errors(redactor):
-        network: Network = plugins.load("networks", part.kind).connect(part.options, secrets, dirs)
-    return _RedactingNetwork(network, redactor)
+    values = [value for value in secrets.values() if len(value) >= SHORTEST]
+    with require_installed(part.kind):
+        connect_kind: Callable[..., Network] = plugins.load("networks", part.kind).connect
+        if not values:
+            return connect_kind(part.options, secrets, dirs)
+        redactor = Redactor(values)
+        redact_logs(redactor)
+        with redact_errors(redactor):
+            return _RedactingNetwork(connect_kind(part.options, secrets, dirs), redactor)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.posting import lines
 from pi_appliance.posting.exactly_once import post_limits
 from pi_appliance.posting.lines import LineOrder, PostLine, line_fingerprint, mark_used, pick_line
-from pi_appliance.posting.model import PENDING_STATES, Post, PostLimits, PostState
+from pi_appliance.posting.model import PENDING_STATES, Post, PostLimits, PostState, monthly_cap, post_price
 from pi_appliance.posting.store import PostDatabase
 from pi_appliance.posting.tweet_job import (
     Draft,
@@ -105,7 +105,7 @@ class PostPreview:
             name: MonthlyForecast(
                 uses_per_line * sum(len(each.posts[name]) for each in drafts),
                 Decimal(uses_per_line) * sum(_total_price(each.posts[name], limits) for each in drafts),
-                limits.monthly_cap,
+                monthly_cap(limits),
             )
             for name, limits in self.limits.items()
         }
@@ -174,7 +174,7 @@ class PostPreview:
 
 
 def _total_price(posts: Sequence[Post], limits: PostLimits) -> Decimal:
-    return sum((limits.post_price(post) for post in posts), Decimal(0))
+    return sum((post_price(limits, post) for post in posts), Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +238,8 @@ def _month_spend(config: Config, name: str, spent: Decimal) -> MonthSpend:
         limits = post_limits(config, name)
     except ApplianceError:  # the network was removed, or it has to be asked for its limits; such networks are free
         return MonthSpend(name, spent, None, Decimal(0), Decimal(0))
-    prices = (limits.post_price(Post(text)) for text in ("a", "https://example.com"))
-    return MonthSpend(name, spent, limits.monthly_cap, *prices)
+    prices = (post_price(limits, Post(text)) for text in ("a", "https://example.com"))
+    return MonthSpend(name, spent, monthly_cap(limits), *prices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from pi_appliance.posting.model import (
     PostJson,
     PostRecord,
     PostState,
+    post_price,
     record_json,
 )
 from pi_appliance.posting.store import JobPostStore, PostDatabase
@@ -302,7 +303,7 @@ def _counts(line: PostLine, source: LineSource, notes: Sequence[LintNote]) -> Li
     """Return the length on each network, the cost in US dollars, and the problems of a line."""
     values = {name: source.values.get(name, "") for name in find_placeholders(line)}
     text = fill_placeholders(line.text, values)
-    price = sum((limits.post_price(Post(text)) for limits in source.limits.values()), Decimal(0))
+    price = sum((post_price(limits, Post(text)) for limits in source.limits.values()), Decimal(0))
     return {
         "networks": [
             {"network": name, "length": limits.text_length(text), "max_length": limits.max_length}

@@ -153,12 +153,8 @@ class PostLimits(Protocol):
         """Maximum length of a text, in the units of `text_length`."""
 
     @property
-    def lookup_price(self) -> Decimal:
-        """Price of one search among the account's posts, in US dollars."""
-
-    @property
-    def monthly_cap(self) -> Decimal | None:
-        """Maximum to spend in a calendar month, in US dollars."""
+    def prices(self) -> "Prices | None":
+        """The prices of the network, or None if it costs nothing."""
 
     @property
     def plays_animations(self) -> bool:
@@ -170,19 +166,30 @@ class PostLimits(Protocol):
     def rejection_reason(self, post: Post) -> str:
         """Return why the network would reject `post`, such as "281 of 280", or ''."""
 
+
+class Prices(Protocol):
+    """The prices of a network, in US dollars."""
+
+    @property
+    def lookup_price(self) -> Decimal:
+        """Price of one search among the account's posts."""
+
+    @property
+    def monthly_cap(self) -> Decimal | None:
+        """Maximum to spend in a calendar month."""
+
     def post_price(self, post: Post) -> Decimal:
-        """Return the price of `post` in US dollars."""
+        """Return the price of `post`."""
 
 
-class FreePosts:
-    """The prices of a network whose posts cost nothing."""
+def post_price(limits: PostLimits, post: Post) -> Decimal:
+    """Return the price of `post` in US dollars."""
+    return limits.prices.post_price(post) if limits.prices else Decimal(0)
 
-    lookup_price = Decimal(0)
-    monthly_cap: Decimal | None = None
 
-    def post_price(self, _: Post) -> Decimal:
-        """Return 0."""
-        return Decimal(0)
+def monthly_cap(limits: PostLimits) -> Decimal | None:
+    """Return the maximum to spend in a calendar month in US dollars, or None without one."""
+    return limits.prices.monthly_cap if limits.prices else None
 
 
 class Network(Protocol):

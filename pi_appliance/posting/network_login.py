@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypedDict
 
 from pi_appliance import plugins
 from pi_appliance.config import secret_writer, units
-from pi_appliance.config.last_good import load_usable
+from pi_appliance.config.loader import load_usable
 from pi_appliance.config.options import Config
 from pi_appliance.config.redaction import SHORTEST, Redactor, redact_errors
 from pi_appliance.config.secret_writer import SecretFile

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from pi_appliance.config import units
-from pi_appliance.config.last_good import load_usable
-from pi_appliance.config.loader import load_config
+from pi_appliance.config.loader import load_config, load_usable
 from pi_appliance.config.options import Config, Job, NotifyTargets, StartedBy
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.scheduling import slot_times

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.last_good import last_good_path, load_usable, save_last_good
-from pi_appliance.config.loader import load_config
+from pi_appliance.config.last_good import last_good_path, save_last_good
+from pi_appliance.config.loader import load_config, load_usable
 from pi_appliance.errors import ConfigError
 from tests.examples import repetitions
 from tests.installation import Installation, wait_until

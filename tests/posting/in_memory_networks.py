@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Self
 
 from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.posting.exactly_once import PostSender
@@ -40,6 +41,10 @@ class PaidLimits:
     monthly_cap: Decimal | None = None
     price_per_post: Decimal = Decimal("0.015")
     plays_animations: bool = True
+
+    @property
+    def prices(self) -> Self:
+        return self
 
     def text_length(self, text: str) -> int:
         return len(text)

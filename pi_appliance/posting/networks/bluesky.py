@@ -21,7 +21,7 @@ from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.redaction import Redactor
 from pi_appliance.errors import AccountBlocked, ApplianceError, Issues, Refused, Unavailable, Uncertain
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import FreePosts, Post, PostLimits, Prompt, SentPost
+from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.storage.model import Picture
 from pi_appliance.system import http
@@ -481,9 +481,10 @@ def _account(options: Options, password: str, folder: Path | None) -> BlueskyAcc
     return BlueskyAccount(XrpcClient(options.timeout.total_seconds()), options.server, options.handle, password, folder)
 
 
-class BlueskyLimits(FreePosts):
+class BlueskyLimits:
     """Limits of Bluesky."""
 
+    prices = None
     max_length = _GRAPHEMES
     plays_animations = False  # Bluesky shows only the first picture of a GIF
 

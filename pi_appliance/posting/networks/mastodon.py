@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import ApplianceError, Issues, Refused, Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import FreePosts, Post, PostLimits, Prompt, SentPost
+from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import save_private
 from pi_appliance.storage.model import Picture
 
@@ -129,9 +129,10 @@ NAME = "limits.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MastodonLimits(FreePosts):
+class MastodonLimits:
     """The limits of one server. The defaults are those of Mastodon."""
 
+    prices = None
     max_length: int = 500  # characters, as `text_length` counts them
     address: int = 23  # characters that a web address counts
     pictures: int = 4

@@ -10,7 +10,7 @@ from typing import Annotated
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import FreePosts, Post, PostLimits, SentPost
+from pi_appliance.posting.model import Post, PostLimits, SentPost
 
 NAME = "posts.txt"
 
@@ -38,9 +38,10 @@ def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewLimits(FreePosts):
+class PreviewLimits:
     """Limits of the preview: it counts as X does, and costs nothing."""
 
+    prices = None
     max_length: int
     plays_animations: bool = True
 

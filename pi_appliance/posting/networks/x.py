@@ -102,15 +102,13 @@ def login(options: Options, prompt: Prompt) -> Mapping[str, str]:
 
 
 class XLimits:
-    """Limits and prices of X."""
+    """Limits of X."""
 
     max_length = x_text.X_LIMIT
-    lookup_price = _SEARCHED_POST_PRICE * MIN_SEARCHED
     plays_animations = False  # X's upload takes still pictures only
 
     def __init__(self, options: Options) -> None:
-        self.monthly_cap: Decimal | None = options.monthly_cap
-        self._plain, self._with_link = options.price, options.price_with_link
+        self.prices = XPrices(options)
 
     def text_length(self, text: str) -> int:
         """Return the length of `text` as X counts it."""
@@ -129,8 +127,18 @@ class XLimits:
             return f"{pictures} of {_PICTURES} pictures"
         return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")
 
+
+class XPrices:
+    """Prices of X, in US dollars."""
+
+    lookup_price = _SEARCHED_POST_PRICE * MIN_SEARCHED
+
+    def __init__(self, options: Options) -> None:
+        self.monthly_cap: Decimal | None = options.monthly_cap
+        self._plain, self._with_link = options.price, options.price_with_link
+
     def post_price(self, post: Post) -> Decimal:
-        """Return the price of `post` in US dollars."""
+        """Return the price of `post`, with its descriptions of pictures."""
         alt = sum(_ALT_TEXT for picture in post.pictures if picture.alt)
         return alt + (self._with_link if x_text.has_link(post.text) else self._plain)
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -92,11 +91,7 @@ def test_a_text_weighs_at_most_its_characters_and_23_per_address(text, addresses
 
 
 def test_a_post_is_free(server, tmp_path):
-    assert (RULES.post_price(Post("https://example.org")), RULES.lookup_price, RULES.monthly_cap) == (
-        Decimal(0),
-        Decimal(0),
-        None,
-    )
+    assert RULES.prices is None
 
 
 def picture(mime: str = "image/png", size: int = 3, alt: str = "") -> Picture:

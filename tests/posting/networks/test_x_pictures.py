@@ -157,16 +157,16 @@ def test_a_post_that_x_would_refuse_is_refused_before_a_request(post, wrong):
     ],
 )
 def test_a_post_costs_what_x_charges(post, price):
-    assert RULES.post_price(post) == Decimal(price)
+    assert RULES.prices.post_price(post) == Decimal(price)
 
 
 def test_prices_and_cap_are_configurable():
     mine = x.Options(price=Decimal("0.02"), price_with_link=Decimal("0.3"), monthly_cap=Decimal(5))  # type: ignore[arg-type]
     limits = x.post_limits(mine, NetworkDirs(Path("/nowhere"), Path("/nowhere")))
-    assert (limits.post_price(Post("a")), limits.post_price(Post("a.de")), limits.monthly_cap) == (
+    assert (limits.prices.post_price(Post("a")), limits.prices.post_price(Post("a.de")), limits.prices.monthly_cap) == (
         Decimal("0.02"),
         Decimal("0.3"),
         Decimal(5),
     )
-    assert RULES.monthly_cap is None
-    assert RULES.lookup_price == Decimal("0.020")
+    assert RULES.prices.monthly_cap is None
+    assert RULES.prices.lookup_price == Decimal("0.020")
