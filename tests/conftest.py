@@ -46,7 +46,7 @@ LONG = {
     "test_year.py",
     "web",
 }
-# Files about what must never happen, such as a double post: a failure counts even if the test then passes alone.
+# Files that test invariants, such as no double post: a failure counts even if the test then passes alone.
 INVARIANTS = {
     "test_damage_recovery.py",
     "test_exactly_once.py",
@@ -60,7 +60,7 @@ TOGETHER = {
     "the machine": re.compile(r"/(usb/|vm/|test_(cli_crontab|crontab|cron_slot_ledger|deploy_scripts|limits))"),
     # build tables for seconds,
     "the cube": re.compile(r"/rubiks_cube/|\[rubiks"),
-    # copy Python for another user, who may not enter ours.
+    # copy Python for another user, who cannot read ours.
     "another user": re.compile(r"/test_(cli_networks|doctor|full_disk)\.py"),
 }
 SHARED = re.compile(
@@ -71,7 +71,7 @@ FEW_FILES = 20
 
 
 class Sharing(LoadScopeScheduling):
-    """Give each free worker the next file, because the tests of a file share players, solutions and tables.
+    """Assign the next file to each free worker, because the tests of a file share players, solutions and tables.
 
     If there are only a few files, or the file is one of the longest, a worker gets single tests, unless
     setup is slow. Tests that change the machine all run in one worker, as there is one crontab.
@@ -116,13 +116,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark slow variants, and let several workers start with the longest tests."""
-    seen = set[str]()
+    """Mark slow variants, and start with the longest tests if there are several workers."""
+    visited = set[str]()
     for item in items:
         function = item.nodeid.partition("[")[0]
-        if function in seen and item.get_closest_marker("slow_variants"):
+        if function in visited and item.get_closest_marker("slow_variants"):
             item.add_marker("slow")
-        seen.add(function)
+        visited.add(function)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 
@@ -141,7 +141,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)  # before the fixtures
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Where deploy/test.sh runs failed tests again, let those fail again whose failure may be rare and real."""
+    """Let a test of an invariant fail when deploy/test.sh repeats failed tests, as its failure may be rare and real."""
     if "PI_APPLIANCE_SECOND_TRY" in os.environ and (item.path.name in INVARIANTS or item.get_closest_marker("faults")):
         pytest.fail("it failed beside others, which counts: what it tests must not happen even once", pytrace=False)
 

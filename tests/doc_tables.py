@@ -22,15 +22,15 @@ class DocTable:
     make: Callable[[], str]
 
     def shown(self) -> str:
-        """Return what the page has."""
+        """Return the table in the page."""
         return self._parts()[1]
 
     def write(self) -> bool:
         """Write the table into the page. Return whether it has changed."""
         before, shown, after = self._parts()
-        made = self.make().strip()
-        self.page.write_text(f"{before}\n\n{made}\n\n{after}", "utf-8")
-        return made != shown
+        content = self.make().strip()
+        self.page.write_text(f"{before}\n\n{content}\n\n{after}", "utf-8")
+        return content != shown
 
     def _parts(self) -> tuple[str, str, str]:
         """Return the text up to the marker, the table, and the text from the end on."""

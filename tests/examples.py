@@ -17,5 +17,5 @@ def examples(number: int) -> int:
 
 
 def repetitions(number: int) -> int:
-    """Return `number` with the profile `all`; with `daily` a fifth of it."""
+    """Return `number` with the profile `all`; with `daily` a fifth of that."""
     return number // 5 if _is_daily() else number

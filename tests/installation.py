@@ -70,8 +70,8 @@ class Installation:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 main([*words, "--config", str(self.config)])
-            except SystemExit as ended:
-                status = int(ended.code or 0)
+            except SystemExit as error:
+                status = int(error.code or 0)
         out.flush()
         buffer = out.buffer
         assert isinstance(buffer, io.BytesIO)
@@ -87,7 +87,7 @@ class Installation:
             text=True,
         )
 
-    def last(self, job: str) -> dict[str, Any]:
+    def latest_run(self, job: str) -> dict[str, Any]:
         """Return the newest run of `job`."""
         newest: dict[str, Any] = self.json("jobs", "history", job, "--count", "1")[0]
         return newest

@@ -14,7 +14,7 @@ import pytest
 
 from tests.installation import ROOT, Installation
 
-NOBODY = 65534
+NOBODY_UID = 65534
 # Of the packages, those that the tests alone need, and a cluster.
 EXCLUDED = shutil.ignore_patterns(
     *("site-packages", "test", "idlelib", "lib2to3", "distutils", "tkinter", "config-*"),
@@ -45,8 +45,8 @@ def can_run(python: str, more: dict[str, str]) -> bool:
             command,
             env=environment,
             cwd="/",
-            user=NOBODY,
-            group=NOBODY,
+            user=NOBODY_UID,
+            group=NOBODY_UID,
             extra_groups=[],
             capture_output=True,
             check=False,

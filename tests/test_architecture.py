@@ -90,7 +90,7 @@ def may_import(module: str, target: str) -> bool:
 
 
 def forbidden_imports(path: Path) -> Iterator[str]:
-    """Return what is wrong with the imports of a file."""
+    """Return the forbidden imports of a file."""
     module = name_of(path)
     for name in imports(path):
         top, _, target = name.partition(".")

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from tests.fakes.release_server import ReleaseServer, release_server
-from tests.test_deploy_scripts import ROOT, stand_ins
+from tests.test_deploy_scripts import ROOT, write_fake_programs
 
 FILE = ROOT / "deploy/cloud-init/vendor-data"
 INSTALL = 'echo install.sh "$*" >>ROOT/calls; [ ! -e ROOT/broken ] && mkdir -p ROOT/opt/pi-appliance/current'
@@ -31,7 +31,7 @@ class Card(NamedTuple):
     server: ReleaseServer
 
     def boot(self, code: str = "") -> list[str]:
-        """Run what cloud-init runs at each boot; return the calls of systemctl."""
+        """Run the boot commands of cloud-init, and return the calls of systemctl."""
         (script,) = yaml.safe_load(FILE.read_text())["bootcmd"]
         script = script.replace("code=\n", f"code={code}\n", 1).replace('Path("/")', f'Path("{self.root}")')
         script = re.sub(r"releases=\S+", f"releases={self.server.address}/releases", script, count=1)
@@ -40,7 +40,7 @@ class Card(NamedTuple):
         return self.calls()
 
     def start(self, status: int = 0) -> str:
-        """Run what systemd starts, and again each minute until it ends well; return what it says."""
+        """Run the command of the systemd unit, which repeats it each minute until it succeeds. Return its output."""
         unit = (self.root / "etc/systemd/system/pi-appliance-first-boot.service").read_text()
         assert "Restart=on-failure\nRestartSec=60\n" in unit
         assert "StartLimitIntervalSec=0\n" in unit, "systemd never gives up"
@@ -67,7 +67,7 @@ class Card(NamedTuple):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment with stand-ins of programs that change the machine."""
+        """The environment with fakes of programs that change the machine."""
         return {**os.environ, "PATH": f"{self.root}/bin:/usr/bin:/bin"}
 
 
@@ -86,7 +86,7 @@ def archive(root: Path) -> bytes:
 def card(tmp_path: Path) -> Iterator[Card]:
     for folder in ("etc/systemd/system", "etc/sysctl.d", "var/lib", "var/cache"):
         (tmp_path / folder).mkdir(parents=True)
-    stand_ins(tmp_path / "bin", **{name: f'echo {name} "$*" >>{tmp_path}/calls' for name in PROGRAMS})
+    write_fake_programs(tmp_path / "bin", **{name: f'echo {name} "$*" >>{tmp_path}/calls' for name in PROGRAMS})
     for name in PROGRAMS:
         (tmp_path / "bin" / name).chmod(0o755)
     with release_server("0.2.0", archive(tmp_path)) as server:
@@ -95,8 +95,10 @@ def card(tmp_path: Path) -> Iterator[Card]:
 
 @pytest.mark.skipif(not shutil.which("cloud-init"), reason="cloud-init is not installed")
 def test_cloud_init_accepts_the_file() -> None:
-    said = subprocess.run(["cloud-init", "schema", "--config-file", FILE], capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
+    result = subprocess.run(
+        ["cloud-init", "schema", "--config-file", FILE], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_it_sets_nothing_that_the_imager_sets() -> None:
@@ -152,7 +154,7 @@ def test_a_code_in_the_file_opens_the_first_page(card: Card) -> None:
 
 
 def test_where_port_80_belongs_to_root_the_page_stays_at_8080(card: Card) -> None:
-    stand_ins(card.root / "bin", sysctl="exit 1")
+    write_fake_programs(card.root / "bin", sysctl="exit 1")
     card.boot()
     assert "http://NAME.local:8080" in card.start()
     assert card.calls()[-1] == "systemctl disable --quiet pi-appliance-first-boot"

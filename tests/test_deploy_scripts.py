@@ -21,7 +21,7 @@ INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
 
 
-# What the scripts themselves listen to must not come from whoever runs the tests.
+# Variables that the scripts read must not come from the user who runs the tests.
 INHERITED = {
     name: value
     for name, value in os.environ.items()
@@ -39,7 +39,7 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,  # an installation takes minutes; what hangs is named before pytest ends the test
+        timeout=500,  # an installation takes minutes; a hanging command is reported before pytest ends the test
     )
     if "No matching distribution found" in ended.stderr and not environment:
         pytest.skip("the packages it needs cannot be fetched here")
@@ -47,7 +47,7 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
     return ended
 
 
-def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
+def write_fake_programs(folder: Path, **programs: str) -> dict[str, str]:
     """Write the scripts `programs` into `folder`; return a PATH with it first and without sbin."""
     folder.mkdir(exist_ok=True)
     for name, script in programs.items():
@@ -80,9 +80,9 @@ def test_wrong_use_of_a_script_is_explained_and_exits_2(script: Path, words: lis
 
 @pytest.mark.parametrize("script", ["install.sh", "uninstall.sh", "test.sh"])
 def test_help_is_printed_and_nothing_is_done(script: str) -> None:
-    said = sh(ROOT / "deploy" / script, "--help", PATH="/usr/bin:/bin", PYTHON="/bin/false").stdout
-    assert said.startswith(f"Usage: deploy/{script}")
-    assert "Exit status: 0" in said
+    output = sh(ROOT / "deploy" / script, "--help", PATH="/usr/bin:/bin", PYTHON="/bin/false").stdout
+    assert output.startswith(f"Usage: deploy/{script}")
+    assert "Exit status: 0" in output
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to another group")
@@ -97,10 +97,10 @@ def test_a_music_folder_of_root_is_opened_unless_somebody_arranged_it(tmp_path: 
         'for part in lib places steps; do . "$1/$part.sh"; done\n'
         "dry= root= changes=0 user=games music_dir=$2\n! is_closed_music || let_put_music\n"
     )
-    said = sh(script, ROOT / "deploy", music, SUDO_USER="daemon").stdout
+    output = sh(script, ROOT / "deploy", music, SUDO_USER="daemon").stdout
     assert f"{music.stat().st_mode:o}" == ("42775" if opened else "40700")
     assert (music.owner(), music.group()) == (("daemon", "games") if opened else ("root", "root"))
-    assert said == (f"let daemon and the group games put music into {music}\n" if opened else "")
+    assert output == (f"let daemon and the group games put music into {music}\n" if opened else "")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# A Python whose environments hold no packages: an install with it takes a second instead of minutes.
+# A Python whose environments have no packages: an install with it takes a second instead of minutes.
 QUICK_PYTHON = f"""
 case "$1 $2" in
     "-m venv")
@@ -139,7 +139,7 @@ class Staged(NamedTuple):
 
 
 def quick_python(folder: Path) -> dict[str, str]:
-    stand_ins(folder, python=QUICK_PYTHON)
+    write_fake_programs(folder, python=QUICK_PYTHON)
     return {"PYTHON": str(folder / "python")}
 
 
@@ -168,9 +168,9 @@ def staged(request: pytest.FixtureRequest, clone: Path, tmp_path_factory: pytest
 
 
 def test_a_dry_run_prints_every_step_and_does_none(tmp_path: Path) -> None:
-    said = sh(INSTALL, "--dry-run", "--prefix", tmp_path / "root").stdout
-    assert "would: build the release" in said
-    assert "nothing was changed" in said
+    record_file = sh(INSTALL, "--dry-run", "--prefix", tmp_path / "root").stdout
+    assert "would: build the release" in record_file
+    assert "nothing was changed" in record_file
     assert list(tmp_path.iterdir()) == []
 
 
@@ -202,9 +202,9 @@ def test_a_dry_run_fails_for_the_same_reason_as_a_real_one() -> None:
 
 
 def test_without_a_terminal_and_yes_nothing_is_started() -> None:
-    said = sh(UNINSTALL, status=1).stderr
-    assert said.count("\n") == 1
-    assert "--yes" in said or "only root" in said
+    errors = sh(UNINSTALL, status=1).stderr
+    assert errors.count("\n") == 1
+    assert "--yes" in errors or "only root" in errors
 
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -258,12 +258,14 @@ def test_releases_are_those_of_the_clone_unless_the_owner_wrote_others(
 
 @pytest.mark.slow
 def test_an_environment_has_pip(clone: Path, tmp_path: Path) -> None:
-    made = tmp_path / "it's mine"
+    environment = tmp_path / "it's mine"
     script = 'clone=$1 python=$2; . "$1/deploy/lib.sh"; make_environment "$3"'
-    subprocess.run(["sh", "-c", script, "sh", clone, sys.executable, made], check=True, timeout=60)
-    assert not list(made.rglob("*.pyc")), "nothing is compiled"
-    said = subprocess.run([made / "bin/pip", "list", "--format=freeze"], capture_output=True, check=True, timeout=60)
-    assert b"pip==" in said.stdout
+    subprocess.run(["sh", "-c", script, "sh", clone, sys.executable, environment], check=True, timeout=60)
+    assert not list(environment.rglob("*.pyc")), "nothing is compiled"
+    result = subprocess.run(
+        [environment / "bin/pip", "list", "--format=freeze"], capture_output=True, check=True, timeout=60
+    )
+    assert b"pip==" in result.stdout
 
 
 WHEEL = f"pi_appliance-0.1.0-cp3{sys.version_info.minor}-cp3{sys.version_info.minor}-linux_{{}}.whl"
@@ -273,7 +275,7 @@ WHEEL = f"pi_appliance-0.1.0-cp3{sys.version_info.minor}-cp3{sys.version_info.mi
 def test_a_wheel_of_the_same_sources_is_installed_and_no_other(clone: Path, tmp_path: Path) -> None:
     here, log = tmp_path / "clone", tmp_path / "pip.log"
     shutil.copytree(clone, here, symlinks=True)
-    stand_ins(tmp_path / "quick", python=QUICK_PYTHON.replace('"-m pip")', f'"-m pip") echo "$*" >>"{log}";'))
+    write_fake_programs(tmp_path / "quick", python=QUICK_PYTHON.replace('"-m pip")', f'"-m pip") echo "$*" >>"{log}";'))
     staged = Staged(here, tmp_path / "root", {"PYTHON": str(tmp_path / "quick/python")})
     wheels = here / "dist/wheels"
     wheels.mkdir(parents=True)
@@ -312,7 +314,9 @@ def test_the_wheel_fits_the_python_of_the_machine(tmp_path: Path, machine: str, 
     for platform in ("manylinux_2_28_aarch64", "linux_armv7l", "linux_x86_64"):
         (wheels / name.format(platform)).touch()
     pretend = f"import platform, sys; platform.machine = lambda: '{machine}'; sys.maxsize = {2 ** (bits - 1) - 1}"
-    stand_ins(tmp_path / "other", python=f'shift; exec "{sys.executable}" -c "{pretend}; exec(sys.stdin.read())" "$@"')
+    write_fake_programs(
+        tmp_path / "other", python=f'shift; exec "{sys.executable}" -c "{pretend}; exec(sys.stdin.read())" "$@"'
+    )
     find = 'clone=$1; . "$1/deploy/lib.sh"; hash_of_sources >"$1/dist/wheels/SOURCES"; find_wheel "$2"'
     asked = ["sh", "-c", find, "sh", clone, tmp_path / "other/python"]
     answer = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
@@ -341,9 +345,9 @@ def test_a_wheel_without_compiled_kernels_is_refused(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
     wheel = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('a/kernel.pxd', '')"
     pip = f'"-m pip") mkdir "${{8}}"; "{sys.executable}" -c "{wheel}" "${{8}}/x.whl"'
-    stand_ins(tmp_path / "quick", python=QUICK_PYTHON.replace('"-m pip") [ -z "${OFFLINE:-}" ]', pip))
-    said = sh(clone / "deploy/wheels.sh", "--here", status=1, PYTHON=str(tmp_path / "quick/python")).stderr
-    assert "x.whl has plain kernels, see above; install a compiler: sudo apt install gcc" in said
+    write_fake_programs(tmp_path / "quick", python=QUICK_PYTHON.replace('"-m pip") [ -z "${OFFLINE:-}" ]', pip))
+    record_file = sh(clone / "deploy/wheels.sh", "--here", status=1, PYTHON=str(tmp_path / "quick/python")).stderr
+    assert "x.whl has plain kernels, see above; install a compiler: sudo apt install gcc" in record_file
     assert not (clone / "dist/wheels/SOURCES").exists(), "an incomplete folder is not used"
 
 
@@ -351,13 +355,13 @@ def test_a_wheel_without_compiled_kernels_is_refused(tmp_path: Path) -> None:
 def test_the_release_is_complete_and_without_build_paths(release: Staged, tmp_path: Path) -> None:
     current = release.root / "opt" / "pi-appliance" / "current"
     assert str(release.root) not in (current / "bin" / "pi-appliance").read_text()
-    made = subprocess.run(
+    result = subprocess.run(
         [current / "bin" / "python", "-I", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
         capture_output=True,
         check=False,
         timeout=60,
     )
-    assert made.returncode == 0, made.stderr
+    assert result.returncode == 0, result.stderr
     written = {str(path.relative_to(tmp_path / "config")) for path in (tmp_path / "config").rglob("*")}
     assert written >= {"appliance.yaml", "tweets.txt", "secrets.env.example"}
     assert list(current.resolve().rglob("secrets.env")) == [], "a secret never travels with the program"
@@ -376,9 +380,9 @@ def test_a_compiled_kernel_of_the_clone_is_installed(release: Staged) -> None:
 
 
 def test_a_second_install_changes_nothing_and_says_so(staged: Staged) -> None:
-    said = staged.install().stdout
-    assert "nothing to change" in said
-    assert said.count("\n") == 1
+    output = staged.install().stdout
+    assert "nothing to change" in output
+    assert output.count("\n") == 1
 
 
 def test_an_edited_file_stays_with_the_new_one_beside_it(staged: Staged) -> None:
@@ -415,8 +419,8 @@ def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> N
 def test_an_uninstall_keeps_the_configuration_and_the_history(staged: Staged, tmp_path: Path) -> None:
     root = tmp_path / "root"
     shutil.copytree(staged.root, root, symlinks=True)
-    said = sh(UNINSTALL, "--yes", "--prefix", root).stdout
-    assert "--purge removes them too" in said
+    output = sh(UNINSTALL, "--yes", "--prefix", root).stdout
+    assert "--purge removes them too" in output
     assert (root / "var/lib/pi-appliance").is_dir()
     assert {path.split("/")[1] for path in files_below(root)} == {"pi-appliance", "pi-appliance-update.conf"}
     sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
@@ -425,13 +429,13 @@ def test_an_uninstall_keeps_the_configuration_and_the_history(staged: Staged, tm
 
 
 def test_run_without_a_usable_python_prints_the_remedy(clone: Path) -> None:
-    said = sh(clone / "deploy" / "run.sh", status=1, PYTHON="/bin/false").stderr
-    assert said.count("\n") == 1
-    assert "/bin/false is not a Python 3.11" in said
+    errors = sh(clone / "deploy" / "run.sh", status=1, PYTHON="/bin/false").stderr
+    assert errors.count("\n") == 1
+    assert "/bin/false is not a Python 3.11" in errors
 
 
 @pytest.mark.parametrize(
-    ("version", "new_enough", "said"),
+    ("version", "new_enough", "messages"),
     [
         (
             "3.9.2",
@@ -443,14 +447,14 @@ def test_run_without_a_usable_python_prints_the_remedy(clone: Path) -> None:
     ],
 )
 def test_an_unusable_python_is_reported_with_its_version(
-    clone: Path, tmp_path: Path, version: str, new_enough: str, said: str
+    clone: Path, tmp_path: Path, version: str, new_enough: str, messages: str
 ) -> None:
     answer = f"echo {version}" if version else "exit 127"
     python = f"case $2 in *venv*) exit 1 ;; *exit*) {new_enough} ;; *) {answer} ;; esac"
     pythons = {f"python3{minor}": python for minor in ("", ".11", ".12", ".13")}
-    path = stand_ins(tmp_path / "first", id="echo 1000", mpd="", **pythons)
+    path = write_fake_programs(tmp_path / "first", id="echo 1000", mpd="", **pythons)
     output = sh(clone / "deploy" / "run.sh", status=1, **path).stderr
-    assert output.startswith(f"pi-appliance: {said}")
+    assert output.startswith(f"pi-appliance: {messages}")
     assert output.count("\n") == 1
 
 
@@ -478,10 +482,10 @@ def test_run_creates_the_environment_once_and_repairs_an_incomplete_one(clone: P
 
 
 def test_the_checks_find_programs_in_sbin(clone: Path, tmp_path: Path) -> None:
-    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
-    made_environment(clone / ".venv-test", "[test]", python='[ "$1" = -c ] && echo made || echo "PATH is $PATH"')
-    said = sh(clone / "deploy" / "test.sh", **path).stdout
-    assert "/usr/sbin" in said.partition("PATH is ")[2].splitlines()[0].split(":")
+    path = write_fake_programs(tmp_path / "first", dpkg_query="echo install ok installed")
+    write_environment(clone / ".venv-test", "[test]", python='[ "$1" = -c ] && echo made || echo "PATH is $PATH"')
+    output = sh(clone / "deploy" / "test.sh", **path).stdout
+    assert "/usr/sbin" in output.partition("PATH is ")[2].splitlines()[0].split(":")
 
 
 @pytest.mark.parametrize(
@@ -490,11 +494,11 @@ def test_the_checks_find_programs_in_sbin(clone: Path, tmp_path: Path) -> None:
 )
 def test_a_failed_check_is_named_after_all_have_run(tmp_path: Path, spoilt: str, named: str) -> None:
     clone = clone_with_a_kernel(tmp_path)
-    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
-    said = {name: f"echo {name} spoke" for name in ("ruff", "mypy", "python")}
-    said[spoilt] += "; exit 1"
-    said["python"] = f"[ $1 = -c ] && echo made && exit; {said['python']}"
-    made_environment(clone / ".venv-test", "[test]", **said)
+    path = write_fake_programs(tmp_path / "first", dpkg_query="echo install ok installed")
+    scripts = {name: f"echo {name} spoke" for name in ("ruff", "mypy", "python")}
+    scripts[spoilt] += "; exit 1"
+    scripts["python"] = f"[ $1 = -c ] && echo made && exit; {scripts['python']}"
+    write_environment(clone / ".venv-test", "[test]", **scripts)
     ended = sh(clone / "deploy" / "test.sh", status=1, **path)
     again = ["python spoke"] * (spoilt == "python")
     assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "python spoke", *again, "mypy spoke"]
@@ -502,48 +506,48 @@ def test_a_failed_check_is_named_after_all_have_run(tmp_path: Path, spoilt: str,
 
 
 @pytest.mark.parametrize(
-    ("first", "alone", "said"),
+    ("first", "alone", "messages"),
     [
         (1, 0, ["workers", "alone", "the tests above failed beside others, and passed alone", "all checks passed"]),
         (1, 1, ["workers", "alone"]),
         (2, 0, ["workers"]),  # interrupted
     ],
 )
-def test_failed_tests_run_again_alone(tmp_path: Path, first: int, alone: int, said: list[str]) -> None:
+def test_failed_tests_run_again_alone(tmp_path: Path, first: int, alone: int, messages: list[str]) -> None:
     clone = clone_with_a_kernel(tmp_path)
-    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    path = write_fake_programs(tmp_path / "first", dpkg_query="echo install ok installed")
     python = (
         f"case $* in -c*) echo made ;; *--numprocesses*) echo workers; exit {first} ;;"
         f" *--last-failed*) echo alone; exit {alone} ;; esac"
     )
-    made_environment(clone / ".venv-test", "[test]", ruff="", mypy="", python=python)
-    ended = sh(clone / "deploy" / "test.sh", status=0 if said[-1] == "all checks passed" else 1, **path)
-    assert [line.removeprefix("pi-appliance: ") for line in ended.stdout.splitlines()] == said
+    write_environment(clone / ".venv-test", "[test]", ruff="", mypy="", python=python)
+    ended = sh(clone / "deploy" / "test.sh", status=0 if messages[-1] == "all checks passed" else 1, **path)
+    assert [line.removeprefix("pi-appliance: ") for line in ended.stdout.splitlines()] == messages
 
 
 def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
-    path = stand_ins(tmp_path / "first", mpd="")
+    path = write_fake_programs(tmp_path / "first", mpd="")
     pip = 'echo "pip $*" >>"$0.said"; case $* in *"["*"$NO_EXTRA"*) false ;; *) [ -z "$OFFLINE" ] ;; esac'
     python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
-    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
-    said, stamp = clone / ".venv" / "bin" / "python.said", clone / ".venv" / ".pi-appliance"
+    write_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
+    record_file, stamp = clone / ".venv" / "bin" / "python.said", clone / ".venv" / ".pi-appliance"
 
     def start(status: int = 0, **environment: str) -> tuple[str, int]:
         """Run run.sh in an outdated environment; return its output and the number of pip calls."""
         stamp.write_text("made\nsomething else\n")
-        said.unlink(missing_ok=True)
+        record_file.unlink(missing_ok=True)
         ended = sh(
             clone / "deploy" / "run.sh", status=status, **path, **{"NO_EXTRA": "none", "OFFLINE": "", **environment}
         )
-        return ended.stdout + ended.stderr, said.read_text().count("--editable")
+        return ended.stdout + ended.stderr, record_file.read_text().count("--editable")
 
     output, asked = start()
     assert (output.splitlines()[1:], asked) == (["started"], 1)
     output, asked = start(NO_EXTRA="pictures")
     assert (output.splitlines()[-1], asked) == ("started", 2)
     assert "left out, see above: pictures of puzzles; all else works" in output
-    assert all(f"pi-appliance[{extra}]" in said.read_text() for extra in EXTRAS.strip("[]").split(","))
+    assert all(f"pi-appliance[{extra}]" in record_file.read_text() for extra in EXTRAS.strip("[]").split(","))
     output, asked = start(NO_EXTRA="m")
     assert "left out, see above: posts on Mastodon, MQTT; all else works" in output
     output, asked = start(status=1, NO_EXTRA="pictures", OFFLINE="yes")
@@ -551,48 +555,48 @@ def test_optional_packages_are_tried_first_and_then_left_out(tmp_path: Path) -> 
     assert not stamp.exists(), "half an environment is not trusted"
 
 
-def made_environment(folder: Path, extras: str, **programs: str) -> None:
+def write_environment(folder: Path, extras: str, **programs: str) -> None:
     """Write an environment that the scripts accept as complete; its python prints "made"."""
     clone = folder.parent
-    wanted = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
+    expected_hash = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
     folder.mkdir()
-    stand_ins(folder / "bin", **{"ruff": "", "mypy": "", **programs})
+    write_fake_programs(folder / "bin", **{"ruff": "", "mypy": "", **programs})
     kernels = 'clone=$1; . "$1/deploy/lib.sh"; kernels_identity "$2" | sha256sum'
     asked = ["sh", "-c", kernels, "sh", clone, folder / "bin" / "python"]
     compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True, timeout=60).stdout
-    (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n{compiled}")
+    (folder / ".pi-appliance").write_text(f"made\n{expected_hash}  -\n{compiled}")
 
 
 def test_a_changed_kernel_is_compiled_after_the_start_and_a_failure_is_not_fatal(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
-    path = stand_ins(tmp_path / "first", mpd="")
+    path = write_fake_programs(tmp_path / "first", mpd="")
     calls = 'echo "$*" >>"$0.said"; [ -z "$OFFLINE" ]'
     python = f"case $1 in -c) echo made ;; *) {calls} ;; esac"
-    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
-    said = clone / ".venv" / "bin" / "python.said"
+    write_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
+    record_file = clone / ".venv" / "bin" / "python.said"
     run = clone / "deploy" / "run.sh"
 
     assert sh(run, **path, OFFLINE="").stdout == "started\n"
-    assert not said.exists()
+    assert not record_file.exists()
     (clone / KERNEL).write_text("changed = 1\n")
     offline = sh(run, **path, OFFLINE="yes").stdout
     assert "started\n" in offline
     assert "run as plain Python, slower, until their kernels can be compiled" in offline
-    assert "setup.py" not in said.read_text(), "without the build tools it is not tried"
+    assert "setup.py" not in record_file.read_text(), "without the build tools it is not tried"
     assert sh(run, **path, OFFLINE="").stdout == "started\n"
-    assert "setup.py --quiet build_ext --inplace" in said.read_text()
-    assert "--editable" not in said.read_text(), "the program stays as it is while it runs"
-    said.unlink()
+    assert "setup.py --quiet build_ext --inplace" in record_file.read_text()
+    assert "--editable" not in record_file.read_text(), "the program stays as it is while it runs"
+    record_file.unlink()
     assert sh(run, **path, OFFLINE="").stdout == "started\n"
-    assert not said.exists()
+    assert not record_file.exists()
     assert "up to date" in sh(run, **path, OFFLINE="", PI_APPLIANCE_PLAIN="1").stdout
 
 
 def test_kernels_of_another_python_are_compiled_again(tmp_path: Path) -> None:
     clone = clone_with_a_kernel(tmp_path)
-    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
-    stand_ins(tmp_path / "quick", python=QUICK_PYTHON)
-    made_environment(clone / ".venv", EXTRAS, python="echo made")
+    path = write_fake_programs(tmp_path / "first", dpkg_query="echo install ok installed")
+    write_fake_programs(tmp_path / "quick", python=QUICK_PYTHON)
+    write_environment(clone / ".venv", EXTRAS, python="echo made")
     stamp = clone / ".venv" / ".pi-appliance"
     stamp.write_text(stamp.read_text().replace("made", "another", 1))
     need = 'clone=$1; . "$1/deploy/lib.sh"; kernels=later; need_environment "$1/.venv" "" "$extras"'
@@ -602,14 +606,16 @@ def test_kernels_of_another_python_are_compiled_again(tmp_path: Path) -> None:
 
 
 def test_an_installation_does_not_wait_behind_busy_jobs_for_its_build_tools(tmp_path: Path) -> None:
-    """Whoever installs waits for them. After `run.sh` the page is up, and they come at the lowest priority."""
+    """The user waits for the build tools. After `run.sh` the page is up, and they have low priority."""
     clone = clone_with_a_kernel(tmp_path)
-    said = tmp_path / "said"
-    made_environment(clone / ".venv", EXTRAS, python=f'case $1 in -) echo cython ;; -m) nice >>"{said}" ;; esac')
+    record_file = tmp_path / "said"
+    write_environment(
+        clone / ".venv", EXTRAS, python=f'case $1 in -) echo cython ;; -m) nice >>"{record_file}" ;; esac'
+    )
     (clone / ".venv" / ".pi-appliance").write_text("made\nof\nnothing\n")
     get = 'clone=$1; . "$1/deploy/lib.sh"; get_build_tools "$2/bin/python" "$1"; start_compiling "$2"; wait'
     subprocess.run(["sh", "-c", get, "sh", clone, clone / ".venv"], env=INHERITED, check=True, timeout=60)
-    assert said.read_text().split() == [str(os.nice(0)), "19"]
+    assert record_file.read_text().split() == [str(os.nice(0)), "19"]
 
 
 @pytest.mark.slow
@@ -621,11 +627,11 @@ def test_the_page_comes_before_the_kernels(tmp_path: Path) -> None:
     (clone / KERNEL).with_suffix(".pxd").write_text("cpdef int total(int first, int second)\n")
     for name in ("README.md", "pi_appliance/__init__.py"):
         shutil.copy(ROOT / name, clone / name)
-    path = stand_ins(tmp_path / "first", mpd="")
+    path = write_fake_programs(tmp_path / "first", mpd="")
     # The environment of the tests has Cython, so nothing is fetched.
     python = f"""case "$1 $2" in -c*) echo made ;; "-m pip") ;; *) exec "{sys.executable}" "$@" ;; esac"""
     find = f'find "{clone}" -name "kernel_*{SUFFIX}"'
-    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance=f"echo started; {find}")
+    write_environment(clone / ".venv", EXTRAS, python=python, pi_appliance=f"echo started; {find}")
     stamp = clone / ".venv" / ".pi-appliance"
     stamp.write_text("".join(stamp.read_text().splitlines(keepends=True)[:2]))
 
@@ -663,8 +669,8 @@ def test_run_uses_the_named_configuration(
     tmp_path: Path, words: list[str], environment: dict[str, str], used: str
 ) -> None:
     clone = clone_with_a_kernel(tmp_path)
-    path = stand_ins(tmp_path / "first", mpd="")
+    path = write_fake_programs(tmp_path / "first", mpd="")
     up = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m pi_appliance "$@"'
-    made_environment(clone / ".venv", EXTRAS, python="echo made", pi_appliance=up)
+    write_environment(clone / ".venv", EXTRAS, python="echo made", pi_appliance=up)
     output = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
     assert output.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"

@@ -37,7 +37,7 @@ class Phone:
     zeroconf: AsyncZeroconf
     heard: list[tuple[ServiceStateChange, str]] = field(default_factory=list)
 
-    def hears(self, *, name: str, state_change: ServiceStateChange, **_: object) -> None:
+    def record_change(self, *, name: str, state_change: ServiceStateChange, **_: object) -> None:
         self.heard.append((state_change, name))
 
     async def until(self, change: ServiceStateChange, *names: str) -> None:
@@ -55,7 +55,7 @@ class Phone:
 async def phone() -> AsyncIterator[Phone]:
     async with AsyncZeroconf(interfaces=[LOOPBACK], ip_version=IPVersion.V4Only) as zeroconf:
         result = Phone(zeroconf)
-        browser = AsyncServiceBrowser(zeroconf.zeroconf, KINDS, handlers=[result.hears])
+        browser = AsyncServiceBrowser(zeroconf.zeroconf, KINDS, handlers=[result.record_change])
         try:
             yield result
         finally:

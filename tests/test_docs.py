@@ -114,8 +114,8 @@ def test_the_documented_environments_match_the_scripts():
         ("docs/operating.md", "test.sh"),
         ("docs/quickstart.md", "run.sh"),
     ):
-        (made,) = re.findall(r'need_environment "\$clone/(.*?)"', (ROOT / "deploy" / script).read_text("utf-8"))
-        assert f"`{made}`" in (ROOT / page).read_text("utf-8"), page
+        (environment,) = re.findall(r'need_environment "\$clone/(.*?)"', (ROOT / "deploy" / script).read_text("utf-8"))
+        assert f"`{environment}`" in (ROOT / page).read_text("utf-8"), page
 
 
 def test_every_link_has_a_target():

@@ -36,7 +36,7 @@ pytestmark = [
 ZONE = "Asia/Kolkata"
 _CLONE_NEWNET = 0x40000000
 _NETWORK = "198.51.100"  # reserved for documentation
-# What run.sh asks of Python, without packages from the internet: the program is that of the tests.
+# Answers the calls of run.sh to Python without packages from the internet: it runs the program of the tests.
 PYTHON = f"""#!/bin/sh
 case "$1 $2" in
     "-m venv")
@@ -133,17 +133,17 @@ class RunningClone:
             for line in output:
                 self.lines.append(line.rstrip("\n"))
 
-    def says(self, pattern: str) -> str:
+    def wait_for_output(self, pattern: str) -> str:
         """Return the first group of `pattern` in a line, as soon as there is one."""
-        found: list[str] = []
+        matches: list[str] = []
 
         def look() -> bool:
             assert self._process.poll() is None, self.lines
-            found[:] = [match[1] for line in list(self.lines) if (match := re.search(pattern, line))]
-            return bool(found)
+            matches[:] = [match[1] for line in list(self.lines) if (match := re.search(pattern, line))]
+            return bool(matches)
 
         wait_until(look)
-        return found[0]
+        return matches[0]
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
@@ -201,7 +201,7 @@ def test_the_first_hour(home_network: tuple[str, str], mpd: MpdServer, tmp_path:
         config.write_text(good.replace("jobs:\n", "jobs:\n  oops: {kind: tweeet}\n", 1))
         appliance.stop()
         appliance = RunningClone(clone, home_network[0], environment)
-        appliance.says("(page: http)")
+        appliance.wait_for_output("(page: http)")
         correct_the_file(phone)
         assert config.read_text() == good
     finally:
@@ -210,7 +210,7 @@ def test_the_first_hour(home_network: tuple[str, str], mpd: MpdServer, tmp_path:
 
 
 def set_up(phone: Phone, appliance: RunningClone, mpd: MpdServer) -> None:
-    address = appliance.says(r"Open (http://\S+)")
+    address = appliance.wait_for_output(r"Open (http://\S+)")
     phone.base = address.partition("/setup")[0]
     assert phone.base == f"http://{_NETWORK}.1:8080"
     assert phone.open("/jobs", follow=False).headers["location"] == "/setup"

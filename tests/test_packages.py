@@ -13,7 +13,7 @@ PYTHON = Path("/usr/bin/python3")  # of Debian
 
 
 def output(*words: str | Path, **environment: str) -> str:
-    """Return what the command `words` prints. It must end well."""
+    """Return the output of the command `words`, which must succeed."""
     return subprocess.run(
         words, env={**os.environ, **environment}, cwd="/", capture_output=True, text=True, check=True
     ).stdout

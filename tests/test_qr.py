@@ -18,7 +18,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
 needs_address = pytest.mark.skipif(not network.local_addresses(), reason="this machine has no address but its own")
 
 
-def seen(lines: list[str], scale: int = 6) -> str:
+def scan_code(lines: list[str], scale: int = 6) -> str:
     """Return the text that a camera reads from a terminal with `lines`."""
     plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
     picture = Image.new("L", (len(plain[0]), 2 * len(plain)), 128)
@@ -37,7 +37,7 @@ def seen(lines: list[str], scale: int = 6) -> str:
 )
 def test_a_camera_reads_the_code_on_the_terminal(text: str) -> None:
     lines = list(qr_code.code_as_lines(text))
-    assert seen(lines) == text
+    assert scan_code(lines) == text
     for line in lines:
         plain = line.removeprefix("\x1b[38;5;16;48;5;231m").removesuffix("\x1b[0m")
         assert len(plain) < 80
@@ -50,17 +50,19 @@ def test_a_camera_reads_the_picture() -> None:
     picture = qr_code.code_as_svg(text).decode()
     (size,) = {int(each) for each in re.findall(r'(?:width|height)="(\d+)"', picture)}
     assert 'fill="#fff"' in picture
-    seen = Image.new("L", (size, size), 255)
+    image = Image.new("L", (size, size), 255)
     column = row = 0.0
     (path,) = re.findall(r'class="qrline" .*?d="(.*?)"', picture)
     for step, words in re.findall(r"([Mmh])([-\d. ]+)", path):  # lines as thick as a module
         numbers = [float(each) for each in words.split()]
         if step == "h":
-            seen.paste(0, (int(8 * column), int(8 * (row - 0.5)), int(8 * (column + numbers[0])), int(8 * (row + 0.5))))
+            image.paste(
+                0, (int(8 * column), int(8 * (row - 0.5)), int(8 * (column + numbers[0])), int(8 * (row + 0.5)))
+            )
             column += numbers[0]
         else:
             column, row = (numbers[0], numbers[1]) if step == "M" else (column + numbers[0], row + numbers[1])
-    (result,) = zxingcpp.read_barcodes(seen)
+    (result,) = zxingcpp.read_barcodes(image)
     assert result.text == text
 
 
@@ -72,7 +74,7 @@ def test_the_command_shows_the_address_and_never_the_password(installation: Inst
     done = installation.run("qr", environment={"PYTHONUTF8": "1"})
     assert done.returncode == 0, done.stderr
     *code, first, name = [each for each in done.stdout.splitlines() if not each.startswith("or http://1")]
-    assert seen(code) == first == f"http://{network.local_addresses()[0]}:8123/"
+    assert scan_code(code) == first == f"http://{network.local_addresses()[0]}:8123/"
     assert name == f"or http://{socket.gethostname().partition('.')[0]}.local:8123/"
     assert "sesame" not in done.stdout
     picture = installation.folder / "code.svg"

@@ -61,7 +61,7 @@ def test_it_has_its_own_environment_folder_and_session(installation: Installatio
         assert Path(f"/proc/{process.pid}/cwd").readlink() == installation.folder
         process.send_signal(signal.SIGINT)
     assert process.returncode == 1
-    assert installation.last("hello")["outcome"] == "stopped"
+    assert installation.latest_run("hello")["outcome"] == "stopped"
 
 
 @pytest.mark.skipif(IS_COLD, reason="each process starts Python")

@@ -1,7 +1,7 @@
-"""Count the files that run on the way of four things through the code: `python -m tests.traces`.
+"""Count the files that run in four typical operations: `python -m tests.traces`.
 
-A file counts if one of its functions runs, in any process. The bodies of modules and classes do not
-count, nor does what they call while they are imported. `--files` prints the files.
+A file counts if one of its functions runs, in any process. Code that runs during an import does not count.
+`--files` prints the files.
 
 | way | from | to |
 | --- | --- | --- |
@@ -11,7 +11,7 @@ count, nor does what they call while they are imported. `--files` prints the fil
 | pegs | `puzzle count peg-solitaire --board plus` | its end |
 
 The player is an MPD without sound. The configuration has one job, or none for the station. Tweet and
-alarm are started by hand: one that the scheduler starts also runs a dozen files in the daemon.
+alarm are started manually: the scheduler would run a dozen further files in the daemon.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 
 from pi_appliance.system.files import read_lock_status
 from tests.fakes.mpd_server import free_port, running_mpd
-from tests.fakes.radio_server import on_air
+from tests.fakes.radio_server import running_station
 from tests.installation import PROGRAM, ROOT, Installation, wait_until
 
 _TWEETS = "tweets: {kind: tweet, with: {lines: tweets.txt, network: preview}}"
@@ -60,7 +60,7 @@ class Recorder:
         return {name for path in self.folder.iterdir() for name in path.read_text("utf-8").split()}
 
     def begin_again(self, process: int) -> None:
-        """Let the running `process` record each file again."""
+        """Make the running `process` record each file again."""
         path = self.folder / str(process)
         before = path.read_text("utf-8").count("\n\n")
         os.kill(process, signal.SIGUSR2)
@@ -77,7 +77,7 @@ def trace_tweet(installation: Installation) -> set[str]:
     (installation.folder / "tweets.txt").write_text("Hello\n", "utf-8")
     installation.write(_TWEETS, "networks: {preview: {kind: preview}}")
     _run(installation, recorder, "jobs", "run", "tweets")
-    assert installation.last("tweets")["outcome"] == "succeeded"
+    assert installation.latest_run("tweets")["outcome"] == "succeeded"
     return recorder.files()
 
 
@@ -163,7 +163,7 @@ def _radio() -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    station = on_air()
+    station = running_station()
     try:
         yield asyncio.run_coroutine_threadsafe(station.__aenter__(), loop).result().address
     finally:

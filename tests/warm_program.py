@@ -1,10 +1,9 @@
-"""Real processes of the program without its start: they are forked from one that has imported it.
+"""Start processes of the program faster: fork them from a process that has imported it.
 
-A helper process of each worker of pytest forks them. So does a helper of each
-process that starts others itself: a daemon starts runs, and a run starts the process of its job. A process
-forked by it is a child of the process that asked for it. It has its own arguments, environment, folder,
-streams, session and exit status, and is killed like any other. With PI_APPLIANCE_COLD=1, as in
-`deploy/test.sh --all`, each process starts Python.
+Each worker of pytest has a helper process that forks them. So does each process that starts others: a daemon
+starts runs, and a run starts the process of its job. A forked process is a child of the process that requested
+it. It has its own arguments, environment, folder, streams, session and exit status, and can be killed. With
+PI_APPLIANCE_COLD=1, as in `deploy/test.sh --all`, each process starts Python.
 """
 
 import atexit
@@ -91,7 +90,7 @@ class Process(subprocess.Popen[Any]):
 
 
 def use_for_all_processes() -> None:
-    """Have the code of the program start its processes like this, too."""
+    """Use helpers for the processes that the program starts, too."""
     subprocess.Popen = Process  # type: ignore[misc]
 
 
@@ -130,7 +129,7 @@ def _is_of_program(argv: Any) -> bool:
 
 
 def _can_fork(environment: Mapping[str, str]) -> bool:
-    """Return whether a forked process becomes the same as a started one, or notes warnings that it would not."""
+    """Return whether a forked process can replace a started one."""
     return _start_settings({"PYTHONWARNINGS": "error", **environment}) == _start_settings(base_environment())
 
 
@@ -202,7 +201,7 @@ def _fork_sibling() -> int:
 
 
 def _start_helper() -> list[str] | None:
-    """Fork a helper of this process. Return None here, and what `_serve` returns in the processes that it forks."""
+    """Fork a helper of this process. Return None here, and the result of `_serve` in the processes that it forks."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork():
         theirs.close()
@@ -226,7 +225,7 @@ def _start_helper() -> list[str] | None:
 
 
 def _become(request: Mapping[str, Any], descriptors: list[int]) -> list[str]:
-    """Give this process what a started one gets from the kernel, and return its module and arguments."""
+    """Set up this process like one that the kernel started, and return its module and arguments."""
     if request["start_new_session"]:
         os.setsid()
     numbers = [0, 1, 2, *request["pass_fds"]]
@@ -278,7 +277,7 @@ def _main(module: str, argv: list[str]) -> None:
     sys.argv = [str(spec.origin), *argv]
     status: Any = 0
     try:
-        exec(spec.loader.get_code(spec.name) or "", sys.modules["__main__"].__dict__)  # noqa: S102 - what python -m does
+        exec(spec.loader.get_code(spec.name) or "", sys.modules["__main__"].__dict__)  # noqa: S102 - like python -m
     except SystemExit as ended:
         status = ended.code or 0
         if not isinstance(status, int):

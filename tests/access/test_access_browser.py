@@ -1,4 +1,4 @@
-"""The devices in a real browser: what a guest sees, and the end of a session."""
+"""The devices in a real browser: the pages of a guest, and the end of a session."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from pi_appliance.roles import Role
-from tests.access.test_roles import household
+from tests.access.test_roles import appliance_with_roles
 from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance
 from tests.web.test_browser import browser
@@ -23,16 +23,16 @@ def sign_in(context: BrowserContext, home: ServedAppliance, cookie: str) -> None
 
 @pytest.mark.slow
 def test_devices_in_a_browser(browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    with household(tmp_path) as (home, cookies):
+    with appliance_with_roles(tmp_path) as (home, cookies):
         context = browser.new_context(viewport={"width": 390, "height": 844})
-        page, heard = context.new_page(), list[str]()
-        page.on("pageerror", lambda error: heard.append(str(error)))
+        page, errors = context.new_page(), list[str]()
+        page.on("pageerror", lambda error: errors.append(str(error)))
 
         sign_in(context, home, cookies[Role.LISTEN])
         page.goto(home.origin)
         expect(page.locator("#title")).to_have_text("Blue Train")
         expect(page.locator("main button, main a")).to_have_count(0)
-        home.in_loop(lambda: home.player.become(track=home.player.tracks[1]))
+        home.call_in_loop(lambda: home.player.set_state(track=home.player.tracks[1]))
         expect(page.locator("#title")).to_have_text("Moment's Notice")
 
         sign_in(context, home, cookies[Role.GUEST])
@@ -41,7 +41,7 @@ def test_devices_in_a_browser(browser, tmp_path: Path) -> None:  # type: ignore[
         page.get_by_role("button", name="FIP").click()
         expect(page.locator("#answer")).to_have_text("Added: FIP")
         assert len(home.player.tracks) == count + 1
-        home.in_loop(lambda: home.daemon.authenticator.devices.remove(*home.daemon.authenticator.devices.all()))
+        home.call_in_loop(lambda: home.daemon.authenticator.devices.remove(*home.daemon.authenticator.devices.all()))
         page.wait_for_url("**/sign-in?to=**")
-        assert heard == []
+        assert errors == []
         context.close()

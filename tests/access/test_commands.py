@@ -11,8 +11,8 @@ import pytest
 from pi_appliance.access import operations
 from tests import warm_program
 from tests.installation import PROGRAM, Installation
-from tests.test_daemon import QUIET, TICK, up
-from tests.test_qr import seen
+from tests.test_daemon import QUIET, TICK, running_daemon
+from tests.test_qr import scan_code
 
 
 def status_of(page: str, password: str = "", cookie: str = "") -> int:
@@ -52,7 +52,7 @@ def test_the_commands_list_and_revoke_devices_and_change_the_password(installati
     secrets = installation.folder / "secrets.env"
     secrets.write_text("WEB_PASSWORD=open sesame\n")
     secrets.chmod(0o600)
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         (page,) = daemon.pages
         cookie = sign_in(page)
         (device,) = installation.json("devices", "list")
@@ -107,5 +107,5 @@ def test_the_terminal_shows_the_code_of_an_invitation() -> None:
     address = "http://192.168.1.20:8080/join/wT7IDUpq_DjYOPneZzhYtw"
     result = {"name": "Anna", "role": "guest", "addresses": [address, "http://pi.local/join/x"], "expires_at": "soon"}
     *code, first, other, end = operations.show_invitation(json.loads(json.dumps(result)), {}).splitlines()
-    assert seen(code) == first == address
+    assert scan_code(code) == first == address
     assert (other, end) == ("or http://pi.local/join/x", "It signs in Anna (guest) once, until soon.")

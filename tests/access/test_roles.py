@@ -1,4 +1,4 @@
-"""The roles: what each may do, checked for every operation, page and stream."""
+"""The permissions of the roles, checked for every operation, page and stream."""
 
 import contextlib
 import re
@@ -16,7 +16,7 @@ from pi_appliance.roles import Role
 from pi_appliance.web.security import least_role
 from tests.access.conftest import invite, join, sign_in
 from tests.web.list_player import ListMusic
-from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving, set_password
 
 STATIONS = "- {name: FIP, url: 'http://radio.example/fip'}\n"
 JOBS = (
@@ -58,11 +58,11 @@ OTHERS = (Role.LISTEN, Role.GUEST, Role.CONTROL)
 
 
 @contextlib.contextmanager
-def household(folder: Path) -> Iterator[tuple[ServedAppliance, dict[Role, str]]]:
+def appliance_with_roles(folder: Path) -> Iterator[tuple[ServedAppliance, dict[Role, str]]]:
     """Serve a page with a signed-in device of each role, and yield their cookies."""
     config = configuration(folder, jobs=JOBS, stations=STATIONS)
     set_password(config, "open sesame")
-    with served(config) as appliance:
+    with serving(config) as appliance:
         owner = sign_in(appliance)
         others = {role: join(appliance, invite(appliance, f"a {role}", role)) for role in OTHERS}
         yield appliance, {Role.OWNER: owner, **others}
@@ -70,7 +70,7 @@ def household(folder: Path) -> Iterator[tuple[ServedAppliance, dict[Role, str]]]
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServedAppliance, dict[Role, str]]]:
-    with household(tmp_path_factory.mktemp("roles")) as both:
+    with appliance_with_roles(tmp_path_factory.mktemp("roles")) as both:
         yield both
 
 
@@ -100,7 +100,7 @@ def needed_role(route: Route, method: str) -> Role:
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("role", OTHERS)
 def test_each_role_is_refused_exactly_what_it_may_not_do(tmp_path: Path, role: Role) -> None:
-    with household(tmp_path) as (home, cookies):  # of its own: what is allowed is done
+    with appliance_with_roles(tmp_path) as (home, cookies):  # of its own: what is allowed is done
         home.cookie = cookies[role]
         check_every_route(home, role)
 
@@ -114,7 +114,7 @@ def check_every_route(home: ServedAppliance, role: Role) -> None:
                 continue  # no role, a stream, the end of this session
             path = re.sub(r"{\w+:run}", "1", re.sub(r"{\w+}", "x", route.path))
             body = None if method == "GET" else ""
-            answer = home.ask(path, body, method=method)
+            answer = home.request(path, body, method=method)
             should_pass = role.includes(needed_role(route, method))
             refused += answer.status == 403
             if (answer.status != 403) != should_pass:
@@ -148,11 +148,11 @@ def test_a_guest_adds_to_the_end_of_the_queue_and_nowhere_else(home: ServedAppli
     before = [each.uri for each in home.player.tracks]
     playing = home.player.now.track
     for refused in ({"where": "next"}, {"where": "replace"}, {"play": True}):
-        answer = home.ask("/api/v1/player/queue/add", {"uri": uri, **refused})
+        answer = home.request("/api/v1/player/queue/add", {"uri": uri, **refused})
         assert (answer.status, "cannot be chosen" in answer.json["error"]) == (403, True)
-    assert home.ask("/do/player/queue/add?play=true", f"uri={uri}").status == 403
+    assert home.request("/do/player/queue/add?play=true", f"uri={uri}").status == 403
     assert [each.uri for each in home.player.tracks] == before
-    assert home.ask("/do/player/queue/add", f"uri={uri}&where=end").status == 303
+    assert home.request("/do/player/queue/add", f"uri={uri}&where=end").status == 303
     assert [each.uri for each in home.player.tracks] == [*before, uri]
     assert home.player.now.track == playing
 
@@ -161,7 +161,7 @@ def test_a_guest_adds_to_the_end_of_the_queue_and_nowhere_else(home: ServedAppli
 def test_a_stream_has_nothing_of_the_owner(home: ServedAppliance, cookies: dict[Role, str], role: Role) -> None:
     home.cookie = cookies[role]
     with home.events() as events:
-        _, state = events.next()
+        _, state = events.next_state()
     assert state["player"]["track"]["label"]
     jobs = [each["job"] for each in state.get("jobs", ())]
     assert jobs == (["wake", "nap"] if role is Role.CONTROL else [])
@@ -172,25 +172,25 @@ def test_a_stream_has_nothing_of_the_owner(home: ServedAppliance, cookies: dict[
 def test_a_stream_of_the_owner_has_all_jobs(home: ServedAppliance, cookies: dict[Role, str]) -> None:
     home.cookie = cookies[Role.OWNER]
     with home.events() as events:
-        assert "hello" in [each["job"] for each in events.next()[1]["jobs"]]
+        assert "hello" in [each["job"] for each in events.next_state()[1]["jobs"]]
 
 
 @pytest.mark.parametrize("role", OTHERS)
 def test_pages_show_only_what_the_role_may_do(home: ServedAppliance, cookies: dict[Role, str], role: Role) -> None:
     home.cookie = cookies[role]
-    seen, waiting, controls = set[str](), ["/", "/more", "/music/queue", "/music/alarms"], set[str]()
-    waiting = [path for path in waiting if home.ask(path).status == 200]
+    visited, waiting, controls = set[str](), ["/", "/more", "/music/queue", "/music/alarms"], set[str]()
+    waiting = [path for path in waiting if home.request(path).status == 200]
     while waiting:
         path = waiting.pop()
-        seen.add(path)
-        answer = home.ask(path)
+        visited.add(path)
+        answer = home.request(path)
         assert answer.status in (200, 204, 303), f"{path} is linked"
         if answer.headers.get("content-type", "").startswith("image/"):
             continue
         text = unescape(answer.text)
         links = {link.partition("#")[0] for link in re.findall(r'(?:href|src)="(/[^"]*)"', text)}
         waiting += [
-            each for each in links if each not in seen and each not in waiting and not each.startswith("/static")
+            each for each in links if each not in visited and each not in waiting and not each.startswith("/static")
         ]
         controls |= set(re.findall(r'(?:form)?action="(/do[^"?]*)', text))
         for word in ("hello", "/settings", "/reports", str(home.daemon.appliance.config.path.parent)):
@@ -208,23 +208,23 @@ def test_an_error_names_no_file_or_server_to_others(home: ServedAppliance, cooki
     path = home.daemon.appliance.config.path
     text = path.read_text()
     hub = home.daemon.hub
-    kept, hub.error = hub.error, "MPD at /run/mpd/socket is not reached"
+    former_error, hub.error = hub.error, "MPD at /run/mpd/socket is not reached"
     try:
         for role, told in ((Role.OWNER, True), (Role.CONTROL, False), (Role.LISTEN, False)):
             home.cookie = cookies[role]
-            assert ("/run/mpd" in home.ask("/api/v1/player").text) == told
-            assert ("/run/mpd" in home.ask("/").text) == told
+            assert ("/run/mpd" in home.request("/api/v1/player").text) == told
+            assert ("/run/mpd" in home.request("/").text) == told
             with home.events() as events:
-                error = events.next()[1]["error"]
+                error = events.next_state()[1]["error"]
                 if told and not error:  # the state that a stream of another test has read just before
-                    error = events.next()[1]["error"]
+                    error = events.next_state()[1]["error"]
                 assert ("/run/mpd" in error) == told
     finally:
-        hub.error = kept
+        hub.error = former_error
     path.write_text("time-zone: [\n")
     try:
         home.cookie = cookies[Role.CONTROL]
-        answer = home.ask("/api/v1/alarms", {"time": "06:45", "days": ["mon-fri"], "play": ["FIP"]})
+        answer = home.request("/api/v1/alarms", {"time": "06:45", "days": ["mon-fri"], "play": ["FIP"]})
         assert answer.status == 422
         assert str(path.parent) not in answer.text
     finally:
@@ -234,17 +234,17 @@ def test_an_error_names_no_file_or_server_to_others(home: ServedAppliance, cooki
 def test_without_a_player_a_guest_reaches_the_first_page(tmp_path: Path) -> None:
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config, ListMusic(None, NO_PLAYER)) as home:
+    with serving(config, ListMusic(None, NO_PLAYER)) as home:
         sign_in(home)
         home.cookie = join(home, invite(home, "Anna", "guest"))
-        answer = home.ask("/")
+        answer = home.request("/")
         assert (answer.status, "The player is not reached." in answer.text) == (200, True)
 
 
 def test_programs_with_the_password_are_the_owner(home: ServedAppliance) -> None:
     home.cookie = ""
-    assert home.ask("/api/v1/config", Authorization="Bearer open sesame").status == 200
+    assert home.request("/api/v1/config", Authorization="Bearer open sesame").status == 200
     assert (
         Path(home.daemon.appliance.config.path).name
-        in home.ask("/api/v1/status", Authorization="Bearer open sesame").text
+        in home.request("/api/v1/status", Authorization="Bearer open sesame").text
     )

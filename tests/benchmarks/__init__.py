@@ -1,7 +1,7 @@
-"""What pi-appliance costs, beside others that do the like. Run by hand; docs/benchmarks.md tells how."""
+"""Benchmarks of pi-appliance and of comparable programs. They are started manually, see docs/benchmarks.md."""
 
 import os
 import sys
 
-if "pytest" not in sys.modules:  # a process that is forked from another one has the memory of that one
+if "pytest" not in sys.modules:  # a forked process would share the memory of its parent
     os.environ["PI_APPLIANCE_COLD"] = "1"

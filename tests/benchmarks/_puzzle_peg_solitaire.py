@@ -23,7 +23,7 @@ PROGRAM = {
     "plain": "import sys; from pi_appliance.__main__ import main; from pi_appliance.puzzles import kernels; "
     "kernels.prefer_plain(); main(sys.argv[1:])",
 }
-LOOK = 0.2  # seconds between two samples; each takes milliseconds of the processor
+SAMPLE_INTERVAL = 0.2  # seconds between two samples; each takes milliseconds of the processor
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
@@ -66,7 +66,7 @@ def _full() -> tuple[float, int, str]:
         )
         while process.poll() is None:
             peak = max(peak, sum(map(_proportional, _family(process.pid))))
-            time.sleep(LOOK)
+            time.sleep(SAMPLE_INTERVAL)
         seconds = time.perf_counter() - begun
         assert process.stdout
         output = json.load(process.stdout)

@@ -1,6 +1,6 @@
 """Benchmark of Rubik's cube against `kociemba` (C): solves per second and mean length on the same cubes.
 
-That one is a program of its own under the GPL; it is only run, to be measured. Without it, its column is empty.
+`kociemba` is a separate program under the GPL, which is only run. If it is not installed, its column is empty.
 """
 
 import importlib
@@ -93,9 +93,9 @@ def _pocket(runtime: SearchRuntime) -> Row:
     """Compare the complete 2x2x2 search with a plain breadth-first search on stickers."""
     seconds = _seconds(lambda: load_distances(runtime))
     ours = POCKET_ORDERS * POCKET_TWISTS / seconds
-    seen: set[str] = set()
-    slow = _seconds(lambda: seen.update(_seen(5)))
-    theirs = len(seen) / slow
+    visited: set[str] = set()
+    slow = _seconds(lambda: visited.update(_positions(5)))
+    theirs = len(visited) / slow
     return (
         "positions of the 2x2x2 per second",
         f"{ours:,.0f}",
@@ -104,7 +104,7 @@ def _pocket(runtime: SearchRuntime) -> Row:
     )
 
 
-def _seen(depth: int) -> set[str]:
+def _positions(depth: int) -> set[str]:
     seen = level = {"".join(face * 4 for face in "URFDLB")}
     turns = [turn for move in TURN_NAMES[:9] if (turn := parse_turn(move, 2))]
     for _ in range(depth):

@@ -79,7 +79,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def compare_with_tdoku() -> Iterator[tuple[str, str, str, str]]:
-    """Compare whole commands with tdoku's program, the best of three each, where `TDOKU` names it."""
+    """Compare complete commands with tdoku's program, the best of three each, where `TDOKU` names it."""
     program = os.environ.get("TDOKU")
     for name, number in {"17 clues": 49_151, "the hardest": 4_000}.items() if program else ():
         with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +150,7 @@ def compare_with_loop(ours: float) -> tuple[str, str]:
 
 
 def solve_by_original(grid: str) -> list[list[int]]:
-    """Fill the empty squares in reading order, each with the next digit that fits, and step back where none does."""
+    """Fill the empty squares in reading order, each with the next digit that fits, and step back if none fits."""
     puzzle = [[int(mark) if mark != "." else 0 for mark in grid[start : start + 9]] for start in range(0, 81, 9)]
     empty = [(x, y) for x in range(9) for y in range(9) if puzzle[x][y] == 0]
     i = 0
@@ -180,7 +180,7 @@ def _layout() -> tuple[list[list[list[int]]], list[set[int]]]:
 
 
 def solve_by_norvig(grid: str) -> dict[int, str] | None:
-    """Cross out what a known digit forbids, place what has one place left, and guess where fewest are left."""
+    """Eliminate digits by constraint propagation, and guess in the square with the fewest candidates."""
     values: dict[int, str] | None = dict.fromkeys(range(81), "123456789")
     for at, mark in enumerate(grid):
         if values is not None and mark != ".":

@@ -16,7 +16,7 @@ from pathlib import Path
 from pi_appliance.system.runtime_socket import cron_arguments
 from tests.fakes.mpd_server import running_mpd
 from tests.installation import Installation
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 _JOBS = """
 hello: {kind: command, started-by: cron, schedule: '* * * * *', chance: 1/1000000, with: {run: ['true']}}
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         installation = Installation(Path(folder))
         player = f"{{kind: mpd, with: {{address: '{server.address}'}}}}"
         installation.write(_JOBS, f"web: {{port: 0}}\nplayer: {player}")
-        with up(installation):
+        with running_daemon(installation):
             costs = measure(installation, options.rounds)
     print("| with a running daemon | CPU ms | ratio to bare Python |\n| --- | --: | --: |")
     for name, cost in costs.items():

@@ -1,8 +1,8 @@
-"""From the first start to page, sound and post on a slow machine: `python -m tests.benchmarks.first_start`.
+"""Measure the first start on a slow machine: `python -m tests.benchmarks.first_start`.
 
 A cgroup gives all cores together a share of their time. In it, `deploy/run.sh` of a fresh clone starts the
 appliance, which uses a real MPD without sound and the network `preview`. `--revisions` names further versions
-to compare with. It needs root, mpd and mpc, and a network for what pip installs.
+to compare with. It needs root, mpd and mpc, and a network for pip.
 """
 
 import argparse
@@ -77,7 +77,7 @@ class SlowMachine:
         return int((self._folders[-1] / "cpuacct.usage").read_text("ascii")) / 1e9
 
     def move(self, pid: int) -> None:
-        """Move a process and what it starts later into the cgroup."""
+        """Move a process and its later children into the cgroup."""
         for folder in self._folders:
             (folder / "cgroup.procs").write_text(str(pid))
 

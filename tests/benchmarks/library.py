@@ -29,19 +29,19 @@ _MANY_PAGES = "import sys; from tests.benchmarks import library; library.request
 
 
 class PeerClient(MPDClient):  # type: ignore[misc] # python-mpd2 has no types
-    """python-mpd2, which would go idle by itself after a moment of quiet."""
+    """The client of python-mpd2, without its automatic `idle`."""
 
     IMMEDIATE_COMMAND_TIMEOUT = None
 
 
-Ask = Callable[[Any], Awaitable[object]]
+Query = Callable[[Any], Awaitable[object]]
 
 
 async def _all(answer: Any) -> list[object]:
     return [each async for each in answer]
 
 
-def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], Ask]]:
+def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], Query]]:
     """Return by its name how each page is asked for: of our player, and of python-mpd2."""
     name, who = album(size.albums // 2), artist(size.albums // 20)
     return {
@@ -84,16 +84,16 @@ def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], 
 
 
 @contextlib.contextmanager
-def running(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -> Iterator[MpdServer]:
-    """Give an MPD with a library of `size`, a full queue, and that as a playlist. `prepare` it before it starts."""
+def running_mpd_with_library(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -> Iterator[MpdServer]:
+    """Run an MPD with a library of `size`, and its queue as a playlist. `prepare` is called before it starts."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = MpdServer(Path(folder), keeps=("playlists", "stickers"), more=_ROOM)
+        server = MpdServer(Path(folder), databases=("playlists", "stickers"), more=_ROOM)
         server.music.mkdir()
         write_database(server.folder / "database", size)
         prepare(server)
         try:
-            server.start(patience=180)  # MPD looks through a flat folder for each of its files
-            with contextlib.suppress(subprocess.CalledProcessError):  # what does not fit stays out
+            server.start(timeout=180)  # MPD searches the flat folder for each of its files
+            with contextlib.suppress(subprocess.CalledProcessError):  # the rest does not fit
                 server.mpc("add", "/")
             server.mpc("save", PLAYLIST)
             yield server
@@ -103,7 +103,7 @@ def running(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -
 
 @contextlib.asynccontextmanager
 async def both_clients(address: str) -> AsyncIterator[tuple[Player, PeerClient]]:
-    """Give our player and a python-mpd2 that is connected."""
+    """Yield our player and a connected client of python-mpd2."""
     host, _, port = address.rpartition(":")
     player, client = ours.connect(ours.Options(address=address), {}), PeerClient()
     await client.connect(host, int(port))
@@ -163,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=10, help="number of requests of all pages, for the memory")
     options = parser.parse_args(argv)
     size = Size(tracks=options.tracks, flat=options.flat)
-    with running(size) as server:
+    with running_mpd_with_library(size) as server:
         times = asyncio.run(measure(server.address, size, options.runs))
         memory_growth = {
             client: measure_memory(server.address, size, options.rounds, client) for client in ("ours", "python-mpd2")

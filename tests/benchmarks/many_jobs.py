@@ -1,4 +1,4 @@
-"""Many jobs in one minute: `python -m tests.benchmarks.many_jobs [--jobs 200] [--limits none,default,cron]`.
+"""Measure many jobs in one minute: `python -m tests.benchmarks.many_jobs [--jobs 200] [--limits none,default,cron]`.
 
 Meanwhile the page is read once a second, and a person starts one more job. Debian's cron, which has
 no page, runs the same programs for comparison.

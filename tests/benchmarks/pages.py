@@ -25,7 +25,7 @@ from tests.benchmarks.library import PAGE, PLAYLIST
 from tests.fakes.big_library import FLAT, Size, album, artist, track, write_favourites
 from tests.fakes.mpd_server import MpdServer
 from tests.installation import Installation, wait_until
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 _API, _MUSIC = "/api/v1/player", "/music/library"
 _BLURRED = 1000  # pixels of a side of the cover
@@ -47,7 +47,7 @@ def pages(size: Size) -> dict[str, Page]:
     name, artist_name = album(size.albums // 2), artist(size.albums // 20)
     key_life = "((any contains 'key') AND (any contains 'life'))"
     last = size.tracks + size.flat - PAGE
-    end = min(16_000, last)  # of the queue, which MPD lets grow to 16,384
+    end = min(16_000, last)  # of the queue, which MPD limits to 16,384
     uris = [track(number) for number in range(PAGE)]
     return {
         "top folder": Page(api=f"{_API}/browse", html=_MUSIC, mpd_query=lambda mpd: mpd.lsinfo("")),
@@ -170,11 +170,11 @@ def _ratings(mpd: Any, uris: Sequence[str]) -> object:
 
 
 @contextlib.contextmanager
-def running(size: Size) -> Iterator[tuple[MpdServer, Installation]]:
+def running_installation(size: Size) -> Iterator[tuple[MpdServer, Installation]]:
     """Run an MPD with a library of `size`, with one favourite in twenty tracks and one cover, and an installation."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        library.running(size, prepare=lambda mpd: _add_favourites_and_cover(mpd, size)) as server,
+        library.running_mpd_with_library(size, prepare=lambda mpd: _add_favourites_and_cover(mpd, size)) as server,
     ):
         installation = Installation(Path(folder))
         player = f"{{kind: mpd, with: {{address: '{server.address}'}}}}"
@@ -264,7 +264,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     size = Size(tracks=options.tracks, flat=options.flat)
     pages_by_name = pages(size)
-    with running(size) as (server, installation), up(installation) as daemon:
+    with running_installation(size) as (server, installation), running_daemon(installation) as daemon:
         phone, mpd, pid = PageClient(daemon.page), MPDClient(), daemon.process.pid
         wait_until(lambda: not json.loads(phone.get(_API))["error"], 30)
         idle = process_cost.measure_process(pid).resident

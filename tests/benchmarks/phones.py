@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from tests.benchmarks import phones_away
 from tests.fakes.mpd_server import MpdServer, running_mpd
 from tests.installation import Installation
-from tests.test_daemon import Up, up
+from tests.test_daemon import RunningDaemon, running_daemon
 
 _TIMEOUT = 10.0  # seconds for one change to reach every listener
 _CHANGE_INTERVAL = 0.05  # seconds between two changes, so that MPD reports each one
@@ -175,18 +175,18 @@ def resident_memory(pid: int) -> int:
 
 
 @contextlib.contextmanager
-def running_daemon(count: int) -> Iterator[tuple[MpdServer, Up]]:
+def running_player_daemon(count: int) -> Iterator[tuple[MpdServer, RunningDaemon]]:
     """Run an MPD that accepts `count` clients, and a daemon that uses it."""
     with tempfile.TemporaryDirectory() as folder:
         installation = Installation(Path(folder))
         with running_mpd(installation.folder / "mpd", more=f'max_connections "{2 * count + 50}"') as server:
             installation.write("", f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
-            with up(installation) as daemon:
+            with running_daemon(installation) as daemon:
                 yield server, daemon
 
 
 async def compare(
-    server: MpdServer, daemon: Up, count: int, changes: int
+    server: MpdServer, daemon: RunningDaemon, count: int, changes: int
 ) -> dict[str, tuple[Measurement, Measurement | None]]:
     """Measure each kind of listener. Return its result and the baseline to compare it with."""
     pid, page = daemon.process.pid, daemon.page
@@ -216,7 +216,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--phones", type=int, default=100)
     parser.add_argument("--changes", type=int, default=50)
     options = parser.parse_args(argv)
-    with running_daemon(options.phones) as (server, daemon):
+    with running_player_daemon(options.phones) as (server, daemon):
         result = asyncio.run(compare(server, daemon, options.phones, options.changes))
         reconnection = asyncio.run(
             phones_away.measure_reconnection(server, daemon.page, options.phones, options.changes)

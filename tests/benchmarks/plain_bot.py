@@ -1,4 +1,4 @@
-"""What one writes first: a bot that cron starts, which loads all it needs and then leaves most of its slots out."""
+"""A typical first bot: cron starts it, and it imports everything before it skips most of its slots."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""Long searches by one worker and by two: `python -m tests.benchmarks.scaling`.
+"""Compare long searches by one worker and by two: `python -m tests.benchmarks.scaling`.
 
 `--size 0.1` does a tenth of the work, `--only NAME` one kind of it. Each measurement starts new workers.
 """
@@ -65,14 +65,14 @@ WORK: dict[str, Work] = {
 
 @contextmanager
 def processes(workers: int, folder: Path) -> Iterator[SearchRuntime]:
-    """Yield a runtime with so many processes of this machine."""
+    """Yield a runtime with `workers` processes of this machine."""
     with open_runtime(folder, cores=workers) as runtime:
         yield runtime
 
 
 @contextmanager
 def dask(workers: int, folder: Path) -> Iterator[SearchRuntime]:
-    """Yield a runtime with so many workers of Dask."""
+    """Yield a runtime with `workers` workers of Dask."""
     from distributed import Client, LocalCluster  # noqa: PLC0415 - it is optional
 
     with (

@@ -16,7 +16,7 @@ _IS_FUNCTION = 0x01  # flag of code: its variables are local; neither a module n
 
 
 def _record_calls(folder: str) -> None:
-    seen = set[str]()
+    visited = set[str]()
 
     def write(text: str) -> None:
         with Path(folder, str(os.getpid())).open("a", encoding="utf-8") as file:
@@ -24,14 +24,19 @@ def _record_calls(folder: str) -> None:
 
     def on_event(frame: FrameType, event: str, _: object) -> None:
         name = frame.f_code.co_filename
-        if event != "call" or name in seen or not name.startswith(PACKAGE) or not frame.f_code.co_flags & _IS_FUNCTION:
+        if (
+            event != "call"
+            or name in visited
+            or not name.startswith(PACKAGE)
+            or not frame.f_code.co_flags & _IS_FUNCTION
+        ):
             return
         if not _is_importing(frame):
-            seen.add(name)
+            visited.add(name)
             write(name.removeprefix(PACKAGE))
 
     def begin_again(*_: object) -> None:
-        seen.clear()
+        visited.clear()
         write("")
 
     signal.signal(signal.SIGUSR2, begin_again)

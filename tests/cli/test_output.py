@@ -30,7 +30,7 @@ def shell(
 
 
 @pytest.fixture
-def named(installation: Installation) -> Installation:
+def failed_job(installation: Installation) -> Installation:
     installation.write("hello:\n  kind: command\n  with: {run: [/no/such/grüße…]}")
     installation.run("jobs", "run", "hello")
     return installation
@@ -38,16 +38,16 @@ def named(installation: Installation) -> Installation:
 
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("words", ["jobs list", "jobs history", "jobs log 1"])
-def test_a_full_disk_is_reported_in_one_line(named, words):
-    done = shell(named, words, "> /dev/full")
+def test_a_full_disk_is_reported_in_one_line(failed_job, words):
+    done = shell(failed_job, words, "> /dev/full")
     assert done.returncode == 1
     assert done.stderr == "pi-appliance: No space left on device; check the rights, and the free space\n"
 
 
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_output_causes_no_traceback(named, closed):
-    assert shell(named, "jobs list", closed).returncode == 0
+def test_closed_output_causes_no_traceback(failed_job, closed):
+    assert shell(failed_job, "jobs list", closed).returncode == 0
 
 
 @pytest.mark.slow_variants
@@ -56,8 +56,8 @@ def test_closed_output_causes_no_traceback(named, closed):
     [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}],
 )
 @pytest.mark.parametrize("words", ["jobs list", "jobs log 1"])
-def test_unencodable_characters_are_printed_as_question_marks(named, words, environment):
-    done = shell(named, words, "", environment)
+def test_unencodable_characters_are_printed_as_question_marks(failed_job, words, environment):
+    done = shell(failed_job, words, "", environment)
     assert done.returncode == 0, done.stderr
     assert "/no/such/gr" in done.stdout
 

@@ -44,7 +44,7 @@ def running(installation: Installation) -> Iterator[Process]:
 
 @pytest.fixture
 def appliance(installation: Installation, monkeypatch: pytest.MonkeyPatch, short_dir: Path) -> Iterator[Installation]:
-    """Run a daemon whose socket is in a folder of its own."""
+    """Run a daemon whose socket is in a separate folder."""
     installation.extra_environment["XDG_RUNTIME_DIR"] = str(short_dir)
     installation.write(JOBS, "web: {port: 0}\nplayer: {kind: mpd, with: {address: localhost:1}}")
     with running(installation):

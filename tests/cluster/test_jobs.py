@@ -1,4 +1,4 @@
-"""A puzzle job whose cluster cannot help searches on this machine, and its report says so."""
+"""A puzzle job whose cluster is not available runs on this machine, and its report mentions it."""
 
 import importlib.util
 
@@ -28,4 +28,4 @@ def test_a_run_whose_scheduler_is_down_works_alone(installation):
     text = " ".join(report(installation, "tcp://127.0.0.1:1").split())
     reason = "the scheduler tcp://127.0.0.1:1 cannot be reached: nothing listens there; this machine worked alone"
     assert reason in text
-    assert installation.last("puzzle")["summary"].endswith(f"; {reason}")
+    assert installation.latest_run("puzzle")["summary"].endswith(f"; {reason}")

@@ -1,4 +1,4 @@
-"""Joining a cluster: the code works once and for a short time, and neither side trusts another one."""
+"""Joining a cluster: the code works once and for a short time, and neither side trusts a third machine."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from pi_appliance.cluster import client as cluster_client
 from pi_appliance.cluster.client import MemberFolder
 from pi_appliance.errors import InvalidOption, Refused, Unavailable
 from pi_appliance.storage.backup_archive import archive_chunks
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 
 PORT = 18786
 
@@ -27,7 +27,7 @@ PORT = 18786
 @pytest.fixture
 def first(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve the first machine of a cluster."""
-    with served(configuration(tmp_path / "first")) as appliance:
+    with serving(configuration(tmp_path / "first")) as appliance:
         tasks.create(str(appliance.daemon.appliance.config.state_dir), PORT)
         yield appliance
 
@@ -100,7 +100,7 @@ def test_another_version_is_refused_and_the_code_stays_valid(first, tmp_path):
     code = new_code(first)
     message = json.dumps({"release": "0.0.1", "python": tasks.python_version(), "request": "", "host": "b"})
     proof = join_code.prove_request(join_code.parse_code(code), message)
-    answer = first.ask("/cluster/join", {"message": message, "proof": proof})
+    answer = first.request("/cluster/join", {"message": message, "proof": proof})
     assert answer.status == 409
     assert "all machines of a cluster need the same version" in answer.json["error"]
     join(first, tmp_path / "b", code)
@@ -109,7 +109,7 @@ def test_another_version_is_refused_and_the_code_stays_valid(first, tmp_path):
 @pytest.mark.parametrize("body", [{}, {"message": 1, "proof": 2}, {"message": "{}", "proof": "ä"}, []])
 def test_a_malformed_request_is_refused(first, body):
     new_code(first)
-    assert first.ask("/cluster/join", body).status in (400, 403)
+    assert first.request("/cluster/join", body).status in (400, 403)
 
 
 def test_a_changed_request_is_refused(first, tmp_path):
@@ -117,12 +117,12 @@ def test_a_changed_request_is_refused(first, tmp_path):
     message = json.dumps({"request": certificates.create_request(MemberFolder(tmp_path / "own"), "b")})
     foreign = json.dumps({"request": certificates.create_request(MemberFolder(tmp_path / "foreign"), "b")})
     proof = join_code.prove_request(join_code.parse_code(code), message)
-    assert first.ask("/cluster/join", {"message": foreign, "proof": proof}).status == 403
+    assert first.request("/cluster/join", {"message": foreign, "proof": proof}).status == 403
 
 
 @contextmanager
 def impostor(answer: dict[str, object]) -> Iterator[tuple[str, list[str]]]:
-    """Serve `answer` at every address; yield where, and what it received."""
+    """Serve `answer` at every address. Yield the address and the received requests."""
     received: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -155,12 +155,12 @@ def test_a_machine_that_does_not_know_the_code_is_not_trusted_and_learns_nothing
         with pytest.raises(Refused, match="does not know the code"):
             tasks.join(str(tmp_path / "b"), code, where)
         # Its proof is that of one request: it cannot be used for another key, and does not show the code.
-        (sent,) = received
+        (request,) = received
     assert MemberFolder(tmp_path / "b").membership() is None
     assert not MemberFolder(tmp_path / "b").authority.exists()
     secret = join_code.parse_code(code)
-    assert not any(each in sent.lower() for each in (code, code.replace("-", ""), secret.hex(), "private key"))
-    replayed = first.ask("/cluster/join", json.loads(sent))
+    assert not any(each in request.lower() for each in (code, code.replace("-", ""), secret.hex(), "private key"))
+    replayed = first.request("/cluster/join", json.loads(request))
     assert replayed.status == 200  # a listener may send the request itself, and gets a certificate without its key
     assert "PRIVATE" not in replayed.text
 
@@ -181,12 +181,12 @@ def test_a_machine_that_is_away_is_named(tmp_path):
 
 def test_a_page_for_this_machine_alone_starts_no_cluster(tmp_path):
     pytest.importorskip("distributed")
-    with served(configuration(tmp_path)) as appliance:
-        answer = appliance.ask("/api/v1/cluster/start", {})
+    with serving(configuration(tmp_path)) as appliance:
+        answer = appliance.request("/api/v1/cluster/start", {})
         assert answer.status == 409
         assert "write host: 0.0.0.0 under web:" in answer.json["error"]
         assert not (tmp_path / "state" / "cluster").exists()
-        assert appliance.ask("/api/v1/cluster").json == {
+        assert appliance.request("/api/v1/cluster").json == {
             "scheduler": "",
             "is_first": False,
             "problem": "",
@@ -211,9 +211,9 @@ def test_a_page_for_this_machine_alone_starts_no_cluster(tmp_path):
 )
 def test_a_missing_package_is_named_with_its_command_before_anything_is_written(missing, text, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_client, "find_spec", lambda name: None if name in missing else name)
-    with served(configuration(tmp_path)) as appliance:
+    with serving(configuration(tmp_path)) as appliance:
         for path, body in (("start", {}), ("join", {"code": "-".join(["aaaa"] * 8)})):
-            answer = appliance.ask(f"/api/v1/cluster/{path}", body)
+            answer = appliance.request(f"/api/v1/cluster/{path}", body)
             assert (answer.status, answer.json["error"]) == (409, text)
     assert not (tmp_path / "state" / "cluster").exists()
     with pytest.raises(Refused, match=re.escape(text)):

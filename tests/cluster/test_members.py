@@ -21,7 +21,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.sudoku import kernel
 from tests.installation import PROGRAM, Installation, wait_until
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed"),
@@ -63,13 +63,13 @@ class Pair:
 
     def workers(self, at: Installation) -> list[dict[str, Any]]:
         """Return the workers that `at` sees."""
-        found: list[dict[str, Any]] = at.json("cluster", "status")["workers"]
-        return found
+        workers: list[dict[str, Any]] = at.json("cluster", "status")["workers"]
+        return workers
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Let one machine start a cluster, and another one join it, by their commands."""
+    """Start a cluster on one machine, and join it from another one, with their commands."""
     machines = [Installation(tmp_path_factory.mktemp(name)) for name in ("first", "second")]
     first, second = machines
     page, port = free_port(), free_port()
@@ -79,8 +79,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         secrets.write_text("WEB_PASSWORD=correct horse battery\n")
         secrets.chmod(0o600)
     with ExitStack() as stack:
-        stack.enter_context(up(first))
-        stack.enter_context(up(second))
+        stack.enter_context(running_daemon(first))
+        stack.enter_context(running_daemon(second))
         started = first.json("cluster", "start", "--port", str(port))
         joined = second.run("cluster", "join", started["code"], "--address", f"127.0.0.1:{page}")
         assert joined.stdout == f"joined: the scheduler is tls://127.0.0.1:{port}\n", joined.stderr
@@ -115,7 +115,7 @@ def test_the_scheduler_takes_no_connection_without_tls(pair):
 
 def test_a_worker_with_a_certificate_of_another_cluster_is_refused(pair, tmp_path):
     library = importlib.util.find_spec("distributed")
-    tasks.create(str(tmp_path), 1)  # a cluster of its own
+    tasks.create(str(tmp_path), 1)  # a separate cluster
     foreign = MemberFolder(tmp_path)
     with pytest.raises(Refused, match="cannot be reached"):
         open_client(pair.scheduler, foreign, timeout=3)
@@ -203,7 +203,7 @@ def _count_calls(dask_scheduler: Any) -> int:
 
 
 def _report(installation: Installation) -> Any:
-    """Return the report as JSON, without what differs from run to run."""
+    """Return the report as JSON, without the values that differ from run to run."""
     text = (installation.state / "reports" / "puzzle" / "result.json").read_text()
     return json.loads(re.sub(r'"(seconds|grids_per_second)": [\d.]+', r'"\1": 0', text))
 
@@ -219,7 +219,7 @@ def test_a_machine_leaves(tmp_path):
     machine.write(SUDOKUS, PAGE.format(port=free_port()))
     (tmp_path / "secrets.env").write_text("WEB_PASSWORD=correct horse battery\n")
     (tmp_path / "secrets.env").chmod(0o600)
-    with up(machine):
+    with running_daemon(machine):
         machine.json("cluster", "start", "--port", str(free_port()))
         with member(machine) as process:
             wait_until(lambda: machine.json("cluster", "status")["workers"])

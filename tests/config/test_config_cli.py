@@ -39,12 +39,12 @@ PLACED = re.compile(r".*appliance\.yaml:\d+:\d+: .+")
 
 
 def checked(path: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, str, str]:
-    """Return the exit status of `config check` and what it printed."""
+    """Return the exit status of `config check` and its output."""
     try:
         main(["config", "check", "--config", str(path), *more])
         status = 0
-    except SystemExit as left:
-        status = int(left.code or 0)
+    except SystemExit as error:
+        status = int(error.code or 0)
     out, err = capsys.readouterr()
     return status, out, err
 
@@ -434,10 +434,10 @@ def _wrong_value(text: str, dice: random.Random) -> str:
     pattern = re.compile(rf"(\b{key}:) ?(\[[^\]]*\]|\{{[^}}]*\}}|[^,}}\n]*)")
     places = list(pattern.finditer(text))
     place = dice.choice(places)
-    kept = text[place.end() :]
-    if key in ("web", "jobs"):  # what stood below must not stay as a continuation
-        kept = re.sub(r"^(\n  .*)*", "", kept)
-    return f"{text[: place.end(1)]} {dice.choice(wrongs)}{kept}"
+    rest = text[place.end() :]
+    if key in ("web", "jobs"):  # the lines below must not remain as a continuation
+        rest = re.sub(r"^(\n  .*)*", "", rest)
+    return f"{text[: place.end(1)]} {dice.choice(wrongs)}{rest}"
 
 
 def _broken_syntax(text: str, dice: random.Random) -> str:
@@ -449,7 +449,7 @@ def _broken_syntax(text: str, dice: random.Random) -> str:
     )
 
 
-def _twice(text: str, dice: random.Random) -> str:
+def _duplicate_line(text: str, dice: random.Random) -> str:
     lines = text.splitlines()
     at = dice.choice([n for n, line in enumerate(lines) if re.fullmatch(r" *[a-z-]+: .+", line)])
     return "\n".join([*lines[: at + 1], lines[at], *lines[at + 1 :]])
@@ -462,7 +462,7 @@ def _missing(text: str, dice: random.Random) -> str:
 
 
 @pytest.mark.slow_variants
-@pytest.mark.parametrize("spoil", [_unknown_key, _wrong_value, _broken_syntax, _twice, _missing])
+@pytest.mark.parametrize("spoil", [_unknown_key, _wrong_value, _broken_syntax, _duplicate_line, _missing])
 def test_a_thousand_malformed_files_give_a_message_and_exit_2(tmp_path, capsys, spoil: Callable[..., str]):
     path = tmp_path / "appliance.yaml"
     for seed in range(200):
@@ -536,9 +536,9 @@ def test_a_problem_of_the_next_run_is_a_warning(tmp_path, capsys):
 def test_without_a_configuration_the_searched_places_are_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PI_APPLIANCE_CONFIG", raising=False)
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as error:
         main(["config", "check"])
-    assert left.value.code == 2
+    assert error.value.code == 2
     output = capsys.readouterr().err
     assert output.startswith(
         "pi-appliance: there is no config/appliance.yaml here, no appliance.yaml, and no /etc/pi-appliance/"

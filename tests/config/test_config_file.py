@@ -101,8 +101,8 @@ def test_rights_byte_order_mark_and_link_stay(file: ConfigFile, tmp_path: Path) 
 def test_only_the_newest_texts_are_kept(file: ConfigFile) -> None:
     for number in range(35):
         set_zone(file, "UTC" if number % 2 else "Europe/Berlin")
-    kept = file.earlier_texts()
-    assert len(kept) == 30
-    assert kept[0].replaced_at - kept[-1].replaced_at == timedelta(seconds=29)
+    texts = file.earlier_texts()
+    assert len(texts) == 30
+    assert texts[0].replaced_at - texts[-1].replaced_at == timedelta(seconds=29)
     with pytest.raises(UnknownName, match="no earlier configuration"):
         file.earlier_text("../appliance")

@@ -1,4 +1,4 @@
-"""Edits of a YAML file: the wanted value is in it, and every other byte stays."""
+"""Edits of a YAML file: the value is set, and every other byte stays."""
 
 import difflib
 import json
@@ -179,9 +179,9 @@ def test_any_edit_of_any_file_changes_only_its_value(data: dict[str, Any], value
     text = "\n".join(write(data, rng)) + rng.choice(["", "\n", "\n# the end\n"])
     before = data_of(text)
     path = rng.choice([each for each in paths(before) if each])
-    wanted = remove_value(before, path) if rng.random() < 0.3 else set_value(before, path, value)
-    edited = rewrite(text, wanted)
-    assert same(data_of(edited), wanted)
+    expected = remove_value(before, path) if rng.random() < 0.3 else set_value(before, path, value)
+    edited = rewrite(text, expected)
+    assert same(data_of(edited), expected)
     assert yaml.safe_load(edited) is not None
     removed = [line[1:] for line in changed_lines(text, edited) if line[0] == "-"]
     if len(path) > 1:  # the lines of other keys at the top stay

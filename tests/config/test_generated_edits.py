@@ -93,7 +93,7 @@ def comments(text: str) -> list[str]:
 
 
 def replaced_part(before: str, after: str) -> str:
-    """Return what stands in `before` between the equal beginning and the equal end of both."""
+    """Return the part of `before` between the common beginning and the common end of both texts."""
     start = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
     if start is None:
         start = min(len(before), len(after))
@@ -122,7 +122,7 @@ def test_edits_keep_everything_else(tmp_path: Path, files: int) -> None:
                 with pytest.raises(ApplianceError):
                     file.edit(lambda data, at=wrong: editing.set_value(data, at, WRONG[at]))
                 assert path.read_bytes().decode() == before
-            wanted = editing.set_value(data_of(before), where, value)
+            expected = editing.set_value(data_of(before), where, value)
             try:
                 after = file.edit(lambda data, at=where, new=value: editing.set_value(data, at, new)).after
             except Refused:
@@ -130,15 +130,15 @@ def test_edits_keep_everything_else(tmp_path: Path, files: int) -> None:
                 assert path.read_bytes().decode() == before
                 continue
             assert path.read_bytes().decode() == after
-            assert editing.same(data_of(after), wanted)
+            assert editing.same(data_of(after), expected)
             assert after.count("\r\n") == (after.count("\n") if "\r\n" in before else 0)
             old = replaced_part(before, after)
-            known = comments(before)
-            lost = [each for each in known if each not in comments(after)]
+            comments_before = comments(before)
+            lost = [each for each in comments_before if each not in comments(after)]
             assert not lost or all(each in old for each in lost), (before, where, value, lost)
             if not isinstance(value, (dict, list)) and isinstance(_value_at(data_of(before), where), (str, int, float)):
                 assert "\n" not in old.strip()  # one line at most: its value
-                assert comments(after) == known
+                assert comments(after) == comments_before
     assert edits == 20 * files
     assert refused <= edits // 20
 

@@ -15,7 +15,7 @@ from pi_appliance.config.loader import load_config, load_usable
 from pi_appliance.errors import ConfigError
 from tests.examples import repetitions
 from tests.installation import Installation, wait_until
-from tests.test_daemon import QUIET, Up, up
+from tests.test_daemon import QUIET, RunningDaemon, running_daemon
 from tests.warm_program import Process
 
 WRONG = {
@@ -51,13 +51,13 @@ def make_wrong(installation: Installation, content: bytes | None) -> None:
 def learn(installation: Installation) -> None:
     """Run the daemon once with the good file, and forget its runs."""
     write_good(installation)
-    with up(installation) as daemon:
-        daemon.hears(signal.SIGTERM)
+    with running_daemon(installation) as daemon:
+        daemon.send_signal(signal.SIGTERM)
         assert daemon.status() == 0
     (installation.folder / "ran").unlink(missing_ok=True)
 
 
-def status(daemon: Up) -> dict:
+def status(daemon: RunningDaemon) -> dict:
     with urllib.request.urlopen(f"{daemon.page}/api/v1/status", timeout=5) as answer:
         return json.load(answer)
 
@@ -71,12 +71,12 @@ def the_copy(installation: Installation) -> Path:
 def test_a_start_with_a_wrong_file_runs_the_jobs_at_their_slots(installation, content):
     learn(installation)
     make_wrong(installation, content)
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         wait_until((installation.folder / "ran").exists)
         (problem, *_) = status(daemon)["config_error"]["problems"]
         assert problem.keys() == {"file", "line", "column", "message", "hint"}
         assert problem["file"].endswith("appliance.yaml")
-        assert "the last good one stays in use" in daemon.said
+        assert "the last good one stays in use" in daemon.output
 
 
 def test_without_a_copy_a_wrong_file_is_an_error(installation):
@@ -89,7 +89,7 @@ def test_without_a_copy_a_wrong_file_is_an_error(installation):
 def test_a_reload_of_a_wrong_file_is_reported_once_and_cleared_by_a_good_one(installation):
     write_good(installation)
     good = installation.config.read_bytes()
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         assert status(daemon)["config_error"] is None
         installation.config.write_bytes(good + b"nonsense: 1\n")
         for _ in range(2):
@@ -179,7 +179,7 @@ def test_the_owner_goes_back_to_the_last_good_file(installation, content):
     learn(installation)
     good = installation.config.read_bytes()
     make_wrong(installation, content)
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         with urllib.request.urlopen(f"{daemon.page}/jobs", timeout=5) as answer:
             assert 'action="/do/config/history/last-good"' in answer.read().decode()
         request = urllib.request.Request(

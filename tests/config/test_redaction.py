@@ -26,9 +26,9 @@ SECRET = 'hünter "2" & <co>/x'
     ],
 )
 def test_a_known_secret_is_redacted_in_every_spelling(spelled: str) -> None:
-    shown = Redactor([SECRET]).remove_known(f"it said {spelled}!")
-    assert MARK in shown
-    assert "nter" not in shown
+    redacted = Redactor([SECRET]).remove_known(f"it said {spelled}!")
+    assert MARK in redacted
+    assert "nter" not in redacted
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "consumer-key-1:"])
@@ -36,13 +36,13 @@ def test_a_known_secret_is_redacted_in_every_spelling(spelled: str) -> None:
 def test_a_known_secret_is_redacted_within_base64(before: str, after: str) -> None:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         encoded = encode(f"{before}{SECRET}{after}".encode()).decode()
-        shown = Redactor([SECRET]).remove_known(f"Basic {encoded}")
-        assert MARK in shown
-        assert len(shown.replace(MARK, "").replace("Basic ", "")) <= len(encoded) - 4 * len(SECRET.encode()) / 3 + 4
+        redacted = Redactor([SECRET]).remove_known(f"Basic {encoded}")
+        assert MARK in redacted
+        assert len(redacted.replace(MARK, "").replace("Basic ", "")) <= len(encoded) - 4 * len(SECRET.encode()) / 3 + 4
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "redacted"),
     [
         ("password: correct horse", f"password: {MARK}"),
         ("X_ACCESS_TOKEN=abc def", f"X_ACCESS_TOKEN={MARK}"),
@@ -64,12 +64,12 @@ def test_a_known_secret_is_redacted_within_base64(before: str, after: str) -> No
         ("2026-05-01T06:00:00Z misfired", "2026-05-01T06:00:00Z misfired"),
     ],
 )
-def test_a_line_is_redacted(line: str, shown: str) -> None:
-    assert Redactor([]).redact_text(line) == shown
+def test_a_line_is_redacted(line: str, redacted: str) -> None:
+    assert Redactor([]).redact_text(line) == redacted
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "redacted"),
     [
         ("403: Authorization: Bearer abcdefgh12345678-._~", f"403: Authorization: Bearer {MARK}"),
         ("no such token: eyJhbGciOiJFUzI1NksifQ.eyJzdWIiOiJkaWQifQ.s1gn_a-ture", f"no such token: {MARK}"),
@@ -77,8 +77,8 @@ def test_a_line_is_redacted(line: str, shown: str) -> None:
         ("see https://bsky.app/profile/x and hush", f"see https://bsky.app/profile/x and {MARK}"),
     ],
 )
-def test_sessions_in_server_replies_are_redacted_and_addresses_stay(said: str, shown: str) -> None:
-    assert Redactor(["hush"]).redact_message(said) == shown
+def test_sessions_in_server_replies_are_redacted_and_addresses_stay(text: str, redacted: str) -> None:
+    assert Redactor(["hush"]).redact_message(text) == redacted
 
 
 def test_a_non_text_value_is_redacted_too() -> None:
@@ -135,8 +135,8 @@ def test_settings_keep_their_shape_without_their_secrets() -> None:
             }
         },
     }
-    said = redactor.remove_known("kitchen-alarm, hunter2, sesam, full-moon, abcd-efgh, 4711, 5")
-    assert said == ", ".join([MARK] * 6 + ["5"])
+    output = redactor.remove_known("kitchen-alarm, hunter2, sesam, full-moon, abcd-efgh, 4711, 5")
+    assert output == ", ".join([MARK] * 6 + ["5"])
 
 
 @given(st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set(f"{MARK}0123456789 ")), st.integers())

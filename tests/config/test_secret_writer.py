@@ -14,7 +14,7 @@ from pi_appliance.config import secrets
 from pi_appliance.config.secret_writer import SecretFile
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from tests.installation import ROOT
-from tests.other_user import NOBODY
+from tests.other_user import NOBODY_UID
 
 NAMES = st.sampled_from(["A", "X_KEY", "X_KEY2", "MPD_PASSWORD"])
 LINES = st.one_of(
@@ -54,19 +54,19 @@ def test_other_lines_stay_unchanged_and_each_name_occurs_once(tmp_path_factory, 
     before = file.values()
     file.store(values, owner=folder)
     assert file.values() == {**before, **values}
-    assert others(file.path.read_bytes().decode(), values) == others(text, values)
+    assert other_lines(file.path.read_bytes().decode(), values) == other_lines(text, values)
     for name in values:
-        assert sum(named(line) == name for line in file.path.read_text("utf-8").splitlines()) == 1
+        assert sum(secret_name(line) == name for line in file.path.read_text("utf-8").splitlines()) == 1
 
 
-def named(line: str) -> str:
+def secret_name(line: str) -> str:
     return "" if line.lstrip().startswith("#") else line.partition("=")[0].strip()
 
 
-def others(text: str, values: dict[str, str]) -> list[str]:
+def other_lines(text: str, values: dict[str, str]) -> list[str]:
     """Return the lines of `text` that set none of `values`, without the last newline."""
-    kept = [line for line in text.splitlines(keepends=True) if named(line) not in values]
-    return [*kept[:-1], kept[-1].rstrip("\r\n")] if kept else []
+    lines = [line for line in text.splitlines(keepends=True) if secret_name(line) not in values]
+    return [*lines[:-1], lines[-1].rstrip("\r\n")] if lines else []
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "a\r", "a\u2028b", "\ud800"])
@@ -125,9 +125,9 @@ def test_its_mode_is_private_under_any_umask(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_file_keeps_its_owner(tmp_path):
     file = file_of(tmp_path, "A=b\n")
-    os.chown(file.path, NOBODY, NOBODY)
+    os.chown(file.path, NOBODY_UID, NOBODY_UID)
     file.store({"A": "c"}, owner=tmp_path)
-    assert (file.path.stat().st_uid, file.path.stat().st_gid) == (NOBODY, NOBODY)
+    assert (file.path.stat().st_uid, file.path.stat().st_gid) == (NOBODY_UID, NOBODY_UID)
 
 
 ONE = """

@@ -120,7 +120,7 @@ def only(result: list[CheckResult], verdict: Status, *words: str) -> CheckResult
     return result[0]
 
 
-# --- the whole --------------------------------------------------------------------------------------------------------
+# --- all checks -----------------------------------------------------------------------------------------------------
 
 
 def test_a_healthy_machine_has_no_failure(machine: Machine) -> None:
@@ -140,7 +140,7 @@ def test_a_crashing_check_is_one_line_and_the_others_run(machine: Machine, tmp_p
     assert [each.check for each in result[-3:]] == ["job greet", "posts", "puzzles"]
 
 
-# --- what the owner wrote ---------------------------------------------------------------------------------------------
+# --- the user's files -----------------------------------------------------------------------------------------------
 
 
 def test_a_valid_configuration_is_counted(machine: Machine) -> None:

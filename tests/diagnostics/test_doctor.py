@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.installation import Installation
-from tests.other_user import NOBODY, PublicInstallation
-from tests.test_daemon import up
+from tests.other_user import NOBODY_UID, PublicInstallation
+from tests.test_daemon import running_daemon
 
 GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
 LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +fix: .*")
@@ -67,7 +67,7 @@ def answering(body: bytes, status: int = 200) -> Iterator[int]:
             thread.join()
 
 
-# --- what it prints ---------------------------------------------------------------------------------------------------
+# --- the output -------------------------------------------------------------------------------------------------------
 
 
 def test_every_check_prints_a_line_and_its_remedy(installation: Installation) -> None:
@@ -96,20 +96,20 @@ def test_nothing_is_created_or_changed(installation: Installation) -> None:
 def test_a_healthy_appliance_has_no_failure(installation: Installation) -> None:
     installation.write(GREET, f"web: {{port: {free_port()}}}")
     installation.run("jobs", "run", "greet")
-    seen = run_doctor(installation)
-    assert "fail" not in {each["status"] for each in seen.values()}
-    assert seen["history"]["summary"].startswith("intact, newest run 1")
-    assert seen["daemon"]["status"] == "warn"  # no job needs it
+    checks = run_doctor(installation)
+    assert "fail" not in {each["status"] for each in checks.values()}
+    assert checks["history"]["summary"].startswith("intact, newest run 1")
+    assert checks["daemon"]["status"] == "warn"  # no job needs it
 
 
 def test_a_failing_job_makes_the_doctor_fail(installation: Installation) -> None:
     installation.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
     installation.run("jobs", "run", "bad")
-    seen = run_doctor(installation)["job bad"]
-    assert (seen["status"], seen["fix"]) == ("fail", f"pi-appliance jobs log 1 --config {installation.config}")
+    check = run_doctor(installation)["job bad"]
+    assert (check["status"], check["fix"]) == ("fail", f"pi-appliance jobs log 1 --config {installation.config}")
 
 
-# --- what is missing or broken ----------------------------------------------------------------------------------------
+# --- missing or broken parts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_a_failing_job_makes_the_doctor_fail(installation: Installation) -> None
 )
 def test_an_invalid_configuration_is_one_line_and_the_others_run(installation: Installation, text: str) -> None:
     installation.config.write_text(text)
-    seen = states(installation)
-    assert seen["configuration"] == "fail"
-    assert set(seen) >= {"clock", "time zone", "card", "state folder", "jobs", "player"}
+    checks = states(installation)
+    assert checks["configuration"] == "fail"
+    assert set(checks) >= {"clock", "time zone", "card", "state folder", "jobs", "player"}
 
 
 def test_an_invalid_job_does_not_hide_the_state_folder(installation: Installation) -> None:
     installation.write("a: [", "web: {port: 0}")
-    seen = run_doctor(installation)
-    assert str(installation.state) in seen["state folder"]["summary"]
-    assert seen["configuration"]["fix"] == f"pi-appliance config check --config {installation.config}"
+    checks = run_doctor(installation)
+    assert str(installation.state) in checks["state folder"]["summary"]
+    assert checks["configuration"]["fix"] == f"pi-appliance config check --config {installation.config}"
 
 
 def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
@@ -150,10 +150,10 @@ def test_it_runs_with_nothing_installed(installation: Installation, tmp_path: Pa
     installation.write(
         "greet:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
     )
-    seen = run_doctor(installation, PATH=str(empty))
-    assert (seen["cron"]["status"], seen["cron"]["fix"]) == ("fail", "sudo apt install cron")
-    assert seen["crontab"]["status"] == "fail"
-    assert seen["unit"]["status"] == "skipped"
+    checks = run_doctor(installation, PATH=str(empty))
+    assert (checks["cron"]["status"], checks["cron"]["fix"]) == ("fail", "sudo apt install cron")
+    assert checks["crontab"]["status"] == "fail"
+    assert checks["unit"]["status"] == "skipped"
 
 
 def test_a_state_folder_that_is_a_file_is_reported(installation: Installation) -> None:
@@ -166,8 +166,8 @@ def test_a_damaged_history_is_reported(installation: Installation) -> None:
     installation.write(GREET, "web: {port: 0}")
     installation.run("jobs", "run", "greet")
     (installation.state / "history.db").write_bytes(b"this is no database" * 500)
-    seen = run_doctor(installation)
-    assert (seen["history"]["status"], seen["jobs"]["status"]) == ("fail", "skipped")
+    checks = run_doctor(installation)
+    assert (checks["history"]["status"], checks["jobs"]["status"]) == ("fail", "skipped")
     assert (installation.state / "history.db").read_bytes().startswith(b"this is no database")
 
 
@@ -177,9 +177,9 @@ def test_a_state_folder_in_memory_is_a_warning(installation: Installation) -> No
         pytest.skip("there is no /dev/shm here")
     installation.state = memory / f"pi-appliance-{os.getpid()}"
     installation.write(GREET, "web: {port: 0}")
-    seen = run_doctor(installation)["state is kept"]
-    assert seen["status"] == "warn"
-    assert "tmpfs" in seen["summary"]
+    check = run_doctor(installation)["state is kept"]
+    assert check["status"] == "warn"
+    assert "tmpfs" in check["summary"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -208,13 +208,13 @@ class TestAsAnotherUser:
     @pytest.mark.slow
     def test_state_of_another_user_is_not_reported_as_broken(self, readable_installation: Installation) -> None:
         readable_installation.run("jobs", "run", "greet")
-        seen = self.doctor(readable_installation, NOBODY)
-        assert (seen["state folder"]["status"], seen["history"]["status"], seen["jobs"]["status"]) == (
+        checks = self.doctor(readable_installation, NOBODY_UID)
+        assert (checks["state folder"]["status"], checks["history"]["status"], checks["jobs"]["status"]) == (
             "warn",
             "skipped",
             "skipped",
         )
-        assert seen["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
+        assert checks["state folder"]["fix"].startswith("sudo -u root pi-appliance doctor --config ")
 
     @pytest.mark.slow
     def test_secrets_of_another_user_are_not_reported_as_broken(self, readable_installation: Installation) -> None:
@@ -222,27 +222,27 @@ class TestAsAnotherUser:
         secrets = readable_installation.folder / "secrets.env"
         secrets.write_text("WEB_PASSWORD=open sesame\n")
         secrets.chmod(0o600)
-        assert self.doctor(readable_installation, NOBODY)["secrets"]["status"] == "warn"
+        assert self.doctor(readable_installation, NOBODY_UID)["secrets"]["status"] == "warn"
 
     def test_an_inaccessible_folder_is_reported(self, readable_installation: Installation) -> None:
         closed = readable_installation.folder / "closed"
         closed.mkdir(mode=0o700)
         readable_installation.state = closed / "state"
         readable_installation.write(GREET, "web: {port: 0}")
-        seen = self.doctor(readable_installation, NOBODY)
-        assert "nobody may not enter" in seen["state folder"]["summary"]
-        assert seen["space"]["status"] == "ok"
+        checks = self.doctor(readable_installation, NOBODY_UID)
+        assert "nobody may not enter" in checks["state folder"]["summary"]
+        assert checks["space"]["status"] == "ok"
 
     @pytest.mark.slow
     def test_root_probes_as_the_owner_and_leaves_no_files_of_root(self, readable_installation: Installation) -> None:
         readable_installation.state.mkdir()
-        os.chown(readable_installation.state, NOBODY, NOBODY)
-        self.run_as(readable_installation, NOBODY, "jobs", "run", "greet")
+        os.chown(readable_installation.state, NOBODY_UID, NOBODY_UID)
+        self.run_as(readable_installation, NOBODY_UID, "jobs", "run", "greet")
         assert run_doctor(readable_installation)["state folder"]["summary"].endswith("can be written by nobody")
-        assert {path.stat().st_uid for path in readable_installation.state.rglob("*")} == {NOBODY}
+        assert {path.stat().st_uid for path in readable_installation.state.rglob("*")} == {NOBODY_UID}
         readable_installation.state.chmod(0o500)
-        seen = run_doctor(readable_installation)["state folder"]
-        assert (seen["status"], "Permission denied" in seen["summary"]) == ("fail", True)
+        check = run_doctor(readable_installation)["state folder"]
+        assert (check["status"], "Permission denied" in check["summary"]) == ("fail", True)
         readable_installation.state.chmod(0o700)
 
     def run_as(self, installation: Installation, user: int, *words: str) -> None:
@@ -267,10 +267,13 @@ def test_a_running_daemon_is_reported(installation: Installation) -> None:
     port = free_port()
     installation.write(DAILY, f"web: {{port: {port}}}")
     assert states(installation)["daemon"] == "fail"
-    with up(installation):
-        seen = run_doctor(installation)
-        assert (seen["daemon"]["status"], seen["daemon"]["summary"]) == ("ok", f"running at http://127.0.0.1:{port}")
-        assert seen["history"]["status"] == "ok"
+    with running_daemon(installation):
+        checks = run_doctor(installation)
+        assert (checks["daemon"]["status"], checks["daemon"]["summary"]) == (
+            "ok",
+            f"running at http://127.0.0.1:{port}",
+        )
+        assert checks["history"]["status"] == "ok"
 
 
 def test_another_program_at_the_address_is_reported(installation: Installation) -> None:
@@ -282,15 +285,15 @@ def test_another_program_at_the_address_is_reported(installation: Installation) 
 def test_an_unhealthy_daemon_is_reported(installation: Installation) -> None:
     with answering(b'{"ok": false, "why": "the scheduler has not looked"}', 503) as port:
         installation.write(DAILY, f"web: {{port: {port}}}")
-        seen = run_doctor(installation)["daemon"]
-        assert (seen["status"], "the scheduler has not looked" in seen["summary"]) == ("fail", True)
+        check = run_doctor(installation)["daemon"]
+        assert (check["status"], "the scheduler has not looked" in check["summary"]) == ("fail", True)
 
 
 def test_a_silent_daemon_is_reported(installation: Installation) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         installation.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
-        seen = run_doctor(installation)["daemon"]
-        assert (seen["status"], "it hangs, or the machine is busy" in seen["summary"]) == ("fail", True)
+        check = run_doctor(installation)["daemon"]
+        assert (check["status"], "it hangs, or the machine is busy" in check["summary"]) == ("fail", True)
 
 
 # --- the player -------------------------------------------------------------------------------------------------------
@@ -411,14 +414,14 @@ def test_without_access_to_the_secrets_a_bundle_is_reduced(
         path.chmod(0o755 if path.is_dir() else 0o644)
     place = public_installation.folder / "nobodys"
     place.mkdir()
-    os.chown(place, NOBODY, NOBODY)
+    os.chown(place, NOBODY_UID, NOBODY_UID)
     done = subprocess.run(
         [*leaky.program, "doctor", "--bundle", str(place / "out.tar.gz"), "--config", str(leaky.config)],
         env=leaky.environment({"HOME": "/nonexistent"}),
         capture_output=True,
         text=True,
-        user=NOBODY,
-        group=NOBODY,
+        user=NOBODY_UID,
+        group=NOBODY_UID,
         extra_groups=[],
         check=False,
     )

@@ -15,7 +15,7 @@ from pi_appliance import __version__
 from pi_appliance.diagnostics.metrics import MetricValues, render_metrics
 from pi_appliance.storage.history import Total
 from pi_appliance.storage.model import Outcome
-from tests.web.served_appliance import Response, ServedAppliance, configuration, job, served
+from tests.web.served_appliance import Response, ServedAppliance, configuration, job, serving
 from tests.web.test_sign_in import sign_in
 
 Key = tuple[str, frozenset[tuple[str, str]]]
@@ -131,20 +131,20 @@ def busy(tmp_path: Path) -> Iterator[ServedAppliance]:
         + job("bad", "raise SystemExit(3)")
         + job("slow", until_there, "    schedule: every 10m\n")
     )
-    with served(configuration(tmp_path, jobs=jobs)) as appliance:
+    with serving(configuration(tmp_path, jobs=jobs)) as appliance:
         yield appliance
 
 
 def run_to_the_end(appliance: ServedAppliance, name: str) -> None:
-    assert appliance.ask(f"/api/v1/jobs/{name}/run", {}).status == 202
-    appliance.eventually(lambda: [run for run in appliance.ask(f"/api/v1/runs?job={name}").json if run["outcome"]])
+    assert appliance.request(f"/api/v1/jobs/{name}/run", {}).status == 202
+    appliance.wait_until(lambda: [run for run in appliance.request(f"/api/v1/runs?job={name}").json if run["outcome"]])
 
 
 def test_runs_are_counted_and_failing_jobs_shown(busy: ServedAppliance) -> None:
     begun = time.time()
     run_to_the_end(busy, "good")
     run_to_the_end(busy, "bad")
-    answer = busy.ask("/metrics")
+    answer = busy.request("/metrics")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     result = samples(answer.text)
     assert result[key("info", version=__version__)] == 1
@@ -164,10 +164,10 @@ def test_runs_are_counted_and_failing_jobs_shown(busy: ServedAppliance) -> None:
 
 
 def test_running_paused_and_waiting_jobs_are_shown(busy: ServedAppliance, tmp_path: Path) -> None:
-    before = samples(busy.ask("/metrics").text)
+    before = samples(busy.request("/metrics").text)
     assert [before[key(name)] for name in ("runs_active", "slots_waiting", "notifications_pending")] == [0, 0, 0]
-    assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
-    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_active")] == 1)
+    assert busy.request("/api/v1/jobs/slow/run", {}).status == 202
+    busy.wait_until(lambda: samples(busy.request("/metrics").text)[key("runs_active")] == 1)
     history = busy.daemon.appliance.config.state_dir / "history.db"
     with sqlite3.connect(history) as db:
         db.execute("INSERT INTO job_pauses (job, since) VALUES ('slow', '2026-01-01T00:00:00.000Z')")
@@ -178,13 +178,13 @@ def test_running_paused_and_waiting_jobs_are_shown(busy: ServedAppliance, tmp_pa
     db.close()
     rounds = busy.daemon.scheduler
     rounds.waiting, rounds.clock_state, rounds.steps = 2, "untrusted", 3
-    result = samples(busy.ask("/metrics").text)
+    result = samples(busy.request("/metrics").text)
     assert (result[key("job_paused", job="slow")], result[key("job_paused", job="good")]) == (1, 0)
     assert (result[key("slots_waiting")], result[key("notifications_pending")]) == (2, 1)
     assert (result[key("clock_trusted")], result[key("clock_state", state="untrusted")]) == (0, 1)
     assert result[key("clock_steps_total")] == 3
     (tmp_path / "enough").touch()
-    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_active")] == 0)
+    busy.wait_until(lambda: samples(busy.request("/metrics").text)[key("runs_active")] == 0)
 
 
 def basic(password: str, user: str = "prometheus") -> str:
@@ -192,45 +192,45 @@ def basic(password: str, user: str = "prometheus") -> str:
 
 
 def test_an_anonymous_request_is_refused_with_instructions(locked: ServedAppliance) -> None:
-    answer = locked.ask("/metrics")
+    answer = locked.request("/metrics")
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Basic realm="pi-appliance", charset="UTF-8"')
     assert "pi_appliance_" not in answer.text
 
 
 @pytest.mark.parametrize("user", ["prometheus", "", "anybody"])
 def test_the_password_is_accepted_with_any_user_name(locked: ServedAppliance, user: str) -> None:
-    assert locked.ask("/metrics", Authorization=basic("open sesame", user)).status == 200
+    assert locked.request("/metrics", Authorization=basic("open sesame", user)).status == 200
 
 
 def test_a_bearer_token_and_a_session_are_accepted(locked: ServedAppliance) -> None:
-    assert locked.ask("/metrics", Authorization="Bearer open sesame").status == 200
+    assert locked.request("/metrics", Authorization="Bearer open sesame").status == 200
     sign_in(locked, "open sesame")
-    assert locked.ask("/metrics").status == 200
+    assert locked.request("/metrics").status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/state", "/events"])
 def test_http_basic_opens_no_other_page(locked: ServedAppliance, path: str) -> None:
-    assert locked.ask(path, Authorization=basic("open sesame")).status in (303, 401)
+    assert locked.request(path, Authorization=basic("open sesame")).status in (303, 401)
 
 
 @pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic b3BlbiBzZXNhbWU=", "Basic /w==", basic("")])
 def test_a_malformed_password_is_a_wrong_password(locked: ServedAppliance, header: str) -> None:
-    assert locked.ask("/metrics", Authorization=header).status == 401
+    assert locked.request("/metrics", Authorization=header).status == 401
 
 
 def test_wrong_passwords_of_scrapers_are_delayed_too(locked: ServedAppliance) -> None:
     def ask(password: str) -> Response:
-        return locked.ask("/metrics", Authorization=basic(password))
+        return locked.request("/metrics", Authorization=basic(password))
 
     assert [ask("guess").status for _ in range(3)] == [401, 401, 401]
     assert ask("open sesame").status == 429
-    assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 429
+    assert locked.request("/api/v1/state", Authorization="Bearer open sesame").status == 429
     locked.ticks.now += 2
     assert ask("open sesame").status == 200
 
 
 def test_metrics_are_read_only(appliance: ServedAppliance) -> None:
-    assert appliance.ask("/metrics", {}).status == 405
+    assert appliance.request("/metrics", {}).status == 405
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
@@ -238,25 +238,25 @@ def test_metrics_are_read_only(appliance: ServedAppliance) -> None:
 
 def test_health_is_ok_while_the_scheduler_works(locked: ServedAppliance) -> None:
     locked.ticks.now = locked.daemon.scheduler.last_tick + 179
-    answer = locked.ask("/health")
+    answer = locked.request("/health")
     assert (answer.status, answer.json) == (200, {"ok": True})
 
 
 def test_health_fails_if_the_scheduler_is_silent_for_three_minutes(locked: ServedAppliance) -> None:
     locked.ticks.now = locked.daemon.scheduler.last_tick + 180
-    answer = locked.ask("/health")
+    answer = locked.request("/health")
     assert answer.status == 503
     assert answer.json == {"ok": False, "why": "the scheduler has not looked at the clock for 180 seconds"}
 
 
 def test_health_fails_without_naming_a_path_if_the_history_is_unreadable(appliance: ServedAppliance) -> None:
-    appliance.in_loop(appliance.daemon.appliance.store._db.close)
-    answer = appliance.ask("/health")
+    appliance.call_in_loop(appliance.daemon.appliance.store._db.close)
+    answer = appliance.request("/health")
     assert (answer.status, answer.json["ok"]) == (503, False)
     assert "the history cannot be read" in answer.json["why"]
     assert str(appliance.daemon.appliance.config.state_dir) not in answer.text
 
 
 def test_a_head_request_is_answered_too(appliance: ServedAppliance) -> None:
-    assert appliance.ask("/health", method="HEAD").status == 200
-    assert appliance.ask("/metrics", method="HEAD").body == b""
+    assert appliance.request("/health", method="HEAD").status == 200
+    assert appliance.request("/metrics", method="HEAD").body == b""

@@ -1,10 +1,20 @@
-"""A fake of a server of Bluesky's on loopback: what an account there does, over HTTP, failing as the real one does.
+"""A fake Bluesky server on loopback with one account, which fails like the real one.
 
-Faults are put into `faults[method]`, such as faults["putRecord"], and used up one a request of it. A status answers
-before anything is done ("503-after": once it is done), or a word: "cut-before" (closes unread), "cut-read" (reads it,
-does nothing, closes), "cut-after" (does it, closes without an answer), "cut-in-answer" (half an answer),
-"not-an-object" (200 with a list), "not-json", "empty" (200 with {}), "hang" (does it, never answers), "hang-before"
-(never answers, nothing done), "drip" (does it, answers a byte at a time), "elsewhere" (a redirection).
+Faults are listed in `faults[method]`, such as faults["putRecord"]. Each request of the method uses up one. A fault is
+
+    an int            that HTTP status, without an effect
+    "503-after"       that HTTP status, with the effect
+    "cut-before"      closed before the request is read
+    "cut-read"        closed after the request is read, without an effect
+    "cut-after"       closed without an answer, with the effect
+    "cut-in-answer"   closed within the answer, with the effect
+    "not-an-object"   200 with a list
+    "not-json"        200 with a page
+    "empty"           200 with {}
+    "hang"            no answer, with the effect
+    "hang-before"     no answer, without an effect
+    "drip"            one byte of the answer at a time, with the effect
+    "elsewhere"       a redirect
 """
 
 import json
@@ -15,7 +25,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.fakes.bluesky_account import FakeBluesky, No, Seen
+from tests.fakes.bluesky_account import FakeBluesky, RecordedRequest, Rejection
 from tests.fakes.loopback import serving
 
 
@@ -45,38 +55,38 @@ class _Handler(BaseHTTPRequestHandler):
         with state.lock:
             fault = state.faults[name].pop(0) if state.faults[name] else None
         if fault == "cut-before":
-            self._note(Seen(name, 0, fault))
-            self._cut()
+            self._note(RecordedRequest(name, 0, fault))
+            self._break_connection()
             return
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if fault in ("cut-read", "hang-before", "elsewhere") or isinstance(fault, int):
-            self._note(Seen(name, fault if isinstance(fault, int) else 0, fault))
-            self._undone(fault)
+            self._note(RecordedRequest(name, fault if isinstance(fault, int) else 0, fault))
+            self._apply_early_fault(fault)
             return
-        status, answer = self._done(method, name, body, fault)
-        self._tell(fault, status, answer)
+        status, answer = self._process(method, name, body, fault)
+        self._send_result(fault, status, answer)
 
-    def _done(self, method: str, name: str, body: bytes, fault: int | str | None) -> tuple[int, dict[str, Any]]:
+    def _process(self, method: str, name: str, body: bytes, fault: int | str | None) -> tuple[int, dict[str, Any]]:
         state, query = self.state, dict(parse_qsl(urlsplit(self.path).query))
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         mime = self.headers.get("Content-Type", "")
         with state.lock:
-            given = json.loads(body) if name == "putRecord" else {}
-            rkey = str(given.get("rkey", query.get("rkey", "")))
+            record = json.loads(body) if name == "putRecord" else {}
+            rkey = str(record.get("rkey", query.get("rkey", "")))
             before, status = state.records.get(rkey), 200
             try:
                 answer = state.answer(method, token, query, body, mime)
-            except No as no:
+            except Rejection as no:
                 status, answer = no.status, {"error": no.error, "message": no.message}
             written = state.records.get(rkey) is not before
-            text = given["record"]["text"] if given else ""
-            state.seen.append(Seen(name, status, fault, rkey, text, written))
+            text = record["record"]["text"] if record else ""
+            state.requests.append(RecordedRequest(name, status, fault, rkey, text, written))
         return status, answer
 
-    def _undone(self, fault: int | str | None) -> None:
+    def _apply_early_fault(self, fault: int | str | None) -> None:
         match fault:
             case "cut-read":
-                self._cut()
+                self._break_connection()
             case "hang-before":
                 self._hang()
             case "elsewhere":
@@ -89,13 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
             case int():
                 self._answer(fault, {"error": "Fault", "message": "told to\nfail"})
 
-    def _tell(self, fault: int | str | None, status: int, answer: Any) -> None:
+    def _send_result(self, fault: int | str | None, status: int, answer: Any) -> None:
         match fault:
             case "cut-after":
-                self._cut()
+                self._break_connection()
             case "cut-in-answer":
                 self._raw(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\nContent-Type: application/json\r\n\r\n{")
-                self._cut()
+                self._break_connection()
             case "not-an-object":
                 self._answer(200, ["surprise"])
             case "not-json":
@@ -106,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._hang()
             case "drip":
                 self._raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n")
-                while not self.state.over.wait(0.05):
+                while not self.state.stopped.wait(0.05):
                     self._raw(b" ")
             case str() if fault.endswith("-after"):
                 self._answer(int(fault.removesuffix("-after")), {"error": "Fault", "message": "told to fail"})
@@ -114,17 +124,17 @@ class _Handler(BaseHTTPRequestHandler):
                 reset = {"ratelimit-reset": answer["message"].split()[-1]} if status == 429 else {}
                 self._answer(status, answer, reset)
 
-    def _note(self, seen: Seen) -> None:
+    def _note(self, seen: RecordedRequest) -> None:
         with self.state.lock:
-            self.state.seen.append(seen)
+            self.state.requests.append(seen)
 
-    def _cut(self) -> None:
+    def _break_connection(self) -> None:
         self.close_connection = True
         self.connection.shutdown(2)
 
     def _hang(self) -> None:
         self.close_connection = True
-        self.state.over.wait(60)
+        self.state.stopped.wait(60)
 
     def _raw(self, data: bytes) -> None:
         self.wfile.write(data)
@@ -145,4 +155,4 @@ class _Handler(BaseHTTPRequestHandler):
         return formatdate(timestamp or self.state.now(), usegmt=True)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Say nothing."""
+        """Do not log."""

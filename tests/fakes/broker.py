@@ -1,4 +1,4 @@
-"""A real MQTT broker on this machine, and a client that sees what is published."""
+"""A real MQTT broker on this machine, and a client that records the published messages."""
 
 import contextlib
 import shutil
@@ -41,9 +41,9 @@ class Broker:
         config.write_text(f"listener {self.port} 127.0.0.1\nuser root\npersistence false\n{self._settings}\n")
         assert MOSQUITTO is not None
         self._process = subprocess.Popen([MOSQUITTO, "-c", config], stderr=subprocess.DEVNULL)
-        wait_until(self._answers)
+        wait_until(self._is_listening)
 
-    def _answers(self) -> bool:
+    def _is_listening(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False

@@ -123,14 +123,14 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
 
     def max_volume(self) -> int:
         """Return the maximum of the fake player."""
-        return int(getattr(self.fake_player, "most", 100))
+        return int(getattr(self.fake_player, "max_volume", 100))
 
     def timestamp(self) -> Timestamp:
-        return self._clocks().moment()
+        return self._clocks().timestamp()
 
     async def sleep(self, seconds: float) -> None:
         """Advance the clocks of the test."""
-        self._clocks().go(seconds)
+        self._clocks().advance(seconds)
 
     def save_checkpoint(self, text: str) -> None:
         self.checkpoint = text

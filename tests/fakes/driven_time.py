@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-_TURNS = 30  # of the event loop, after which everybody has done what he woke for
+_TURNS = 30  # iterations of the event loop, enough for all woken tasks
 
 
 class DrivenTime:
     """A settable wall clock and a monotonic clock, which `sleep` uses."""
 
     def __init__(self, wall: datetime = NOON) -> None:
-        self.wall, self.steady = wall, 1000.0
-        self.sleeps = list[float]()  # those that began
+        self.wall, self.monotonic_time = wall, 1000.0
+        self.sleeps = list[float]()  # the durations of all sleeps so far
         self._sleepers = list[tuple[float, int, asyncio.Future[None]]]()
         self._number = count()
 
@@ -22,7 +22,7 @@ class DrivenTime:
         return self.wall
 
     def monotonic(self) -> float:
-        return self.steady
+        return self.monotonic_time
 
     @property
     def sleepers(self) -> int:
@@ -32,7 +32,7 @@ class DrivenTime:
     async def sleep(self, seconds: float) -> None:
         self.sleeps.append(seconds)
         waiting = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self.steady + seconds, next(self._number), waiting))
+        heapq.heappush(self._sleepers, (self.monotonic_time + seconds, next(self._number), waiting))
         await waiting
 
     async def settle(self) -> None:
@@ -40,20 +40,20 @@ class DrivenTime:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
 
-    async def go(self, seconds: float) -> None:
+    async def advance(self, seconds: float) -> None:
         """Advance the time; sleeping tasks wake at their time."""
         await self.settle()
-        until = self.steady + seconds
+        until = self.monotonic_time + seconds
         while self._sleepers and self._sleepers[0][0] <= until:
             at, _, waiting = heapq.heappop(self._sleepers)
             if waiting.done():
                 continue
-            self._pass(at - self.steady)
+            self._advance_clocks(at - self.monotonic_time)
             waiting.set_result(None)
             await self.settle()
-        self._pass(until - self.steady)
+        self._advance_clocks(until - self.monotonic_time)
         await self.settle()
 
-    def _pass(self, seconds: float) -> None:
-        self.steady += seconds
+    def _advance_clocks(self, seconds: float) -> None:
+        self.monotonic_time += seconds
         self.wall += timedelta(seconds=seconds)

@@ -27,7 +27,7 @@ class RecordedRequest:
 
 @dataclass
 class HttpRecorder:
-    """The recorded requests, and the faults to come."""
+    """The recorded requests, and the pending faults."""
 
     port: int = 0
     requests: list[RecordedRequest] = field(default_factory=list)
@@ -84,4 +84,4 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # the client has gone
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Say nothing."""
+        """Do not log."""

@@ -12,7 +12,7 @@ class Fake(Protocol):
     """The state of a server: its address, and an event that ends all waits."""
 
     address: str
-    over: threading.Event
+    stopped: threading.Event
 
 
 class _Server(ThreadingHTTPServer):
@@ -35,7 +35,7 @@ def serving(fake: Fake, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]
     try:
         yield
     finally:
-        fake.over.set()
+        fake.stopped.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -1,25 +1,25 @@
-"""A fake Mastodon server on loopback: apps, tokens, posts with Idempotency-Key, pictures, limits; it fails as they do.
+"""A fake Mastodon server on loopback: apps, tokens, posts with Idempotency-Key, pictures, limits and faults.
 
-What it does follows the server's own code (Mastodon 4.x): a key is remembered for an hour from when the post is made,
-characters are counted as by StatusLengthValidator, HTML is as by TextFormatter, and limits are told as by rack_attack.
+It follows the code of the server (Mastodon 4.x): a key is valid for an hour after the post, characters are
+counted like in StatusLengthValidator, HTML is written like in TextFormatter, and limits are sent like by rack_attack.
 
-Faults are put into `faults` and used up one a POST of a status; those of `elsewhere[NAME]` one a request to NAME:
-"apps", "token", "instance", "nodeinfo", "media", "verify_credentials", or "look" for the posts of the account. A fault
-is
+Faults are listed in `faults`. Each POST of a status uses up one. Each request to NAME uses up one of
+`other_faults[NAME]`, with NAME "apps", "token", "instance", "nodeinfo", "media", "verify_credentials", or "look" for
+the posts of the account. A fault is
 
-    an int            that HTTP status; nothing is done
-    "after-503"       that HTTP status, but it is done
-    "half-422"        that HTTP status, closed within the answer; nothing is done
-    "cut-before"      closed unread; nothing is done
-    "cut-after"       closed without an answer, but it is done
-    "cut-in-answer"   closed within the answer; it is done
-    "hang-before"     no answer; nothing is done
-    "hang"            no answer, but it is done
-    "not-an-object"   done, and answered 200 with a list where an object belongs, and the other way round
-    "not-json"        done, and answered 200 with a page
-    "no-id"           done, and answered 200 with an empty object
-    "odd-header"      done, and answered well, but with an X-RateLimit-Reset that nobody can read
-    "moved"           302 to another server; nothing is done
+    an int            that HTTP status, without an effect
+    "after-503"       that HTTP status, with the effect
+    "half-422"        that HTTP status, closed within the answer, without an effect
+    "cut-before"      closed unread, without an effect
+    "cut-after"       closed without an answer, with the effect
+    "cut-in-answer"   closed within the answer, with the effect
+    "hang-before"     no answer, without an effect
+    "hang"            no answer, with the effect
+    "not-an-object"   200 with a list instead of an object, or the reverse, with the effect
+    "not-json"        200 with a page, with the effect
+    "no-id"           200 with an empty object, with the effect
+    "odd-header"      a good answer with an invalid X-RateLimit-Reset, with the effect
+    "moved"           302 to another server, without an effect
 """
 
 import json
@@ -35,18 +35,18 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.fakes.loopback import serving
-from tests.fakes.mastodon_words import countable, graphemes, shown
+from tests.fakes.mastodon_words import countable, graphemes, render_html
 
 TOKEN = "token-of-the-shelf-7"
 SCOPES = "read:accounts read:statuses write:statuses write:media"
 ACCOUNT = {"id": "109000000000000001", "username": "shelf", "acct": "shelf", "display_name": "The shelf"}
-KEPT = 3600  # seconds that a key is remembered
+KEY_LIFETIME = 3600  # seconds that a key is remembered
 _START = 109_000_000_000_000_100
 
 Fault = int | str
 
 
-class No(Exception):
+class Rejection(Exception):
     """A refusal: status and message."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -55,7 +55,7 @@ class No(Exception):
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordedRequest:
     """One request."""
 
     method: str
@@ -73,21 +73,21 @@ class FakeMastodon:
     clock: Callable[[], float] = time.time
     limit: int = 500
     faults: list[Fault] = field(default_factory=list)
-    elsewhere: dict[str, list[Fault]] = field(default_factory=dict)
-    instance: dict[str, Any] | None = None  # what it says of itself, where that is odd
+    other_faults: dict[str, list[Fault]] = field(default_factory=dict)
+    instance: dict[str, Any] | None = None  # the description of the server, if it is unusual
     old: bool = False  # knows no /api/v2/instance
     software: str = "mastodon"  # in the nodeinfo; GoToSocial and Pleroma count addresses and mentions in full
     version: str = "4.4.0"  # of the API
     strict: bool = False  # as GoToSocial: an address that ends in / is sent on to the one without
     polls: int = 0  # how often one has to ask for a picture until it is ready
     tokens: dict[str, str] = field(default_factory=lambda: {TOKEN: SCOPES})
-    people: frozenset[str] = frozenset({"friend@far.example"})  # whom the server knows when they are mentioned
-    statuses: list[dict[str, Any]] = field(default_factory=list)  # the oldest first; `text` is what was sent
+    people: frozenset[str] = frozenset({"friend@far.example"})  # known accounts, which can be mentioned
+    statuses: list[dict[str, Any]] = field(default_factory=list)  # oldest first; `text` is the sent text
     pictures: dict[str, dict[str, Any]] = field(default_factory=dict)
     apps: dict[str, dict[str, str]] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
-    log: list[Seen] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
+    log: list[RecordedRequest] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
     keys: dict[str, tuple[str, float]] = field(default_factory=dict)
 
@@ -103,13 +103,13 @@ class FakeMastodon:
 
     def approve(self, address: str) -> str:
         """Return the code shown to an owner who opens `address` and allows the access."""
-        asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
-        app = self.apps[asked["client_id"]]
+        query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+        app = self.apps[query["client_id"]]
         assert address.startswith(f"{self.address}/oauth/authorize?")
-        assert asked["response_type"] == "code"
-        assert (asked["redirect_uri"], asked["scope"]) == (app["redirect_uris"], app["scopes"])
+        assert query["response_type"] == "code"
+        assert (query["redirect_uri"], query["scope"]) == (app["redirect_uris"], app["scopes"])
         code = f"code-{len(self.codes) + 1}"
-        self.codes[code] = asked
+        self.codes[code] = query
         return code
 
 
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         state, path = self.state, urlsplit(self.path).path.rstrip("/")
         fault = self._fault(path)
         if fault == "cut-before":
-            self._cut()
+            self._break_connection()
             return
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length)
@@ -152,27 +152,27 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 if isinstance(fault, int) or (fault or "").startswith("half-"):
                     status = int(str(fault).removeprefix("half-"))
-                    raise No(status, _WORDS.get(status, "no"))
+                    raise Rejection(status, _WORDS.get(status, "no"))
                 if state.strict and urlsplit(self.path).path.endswith("/"):
                     headers["Location"] = path
-                    raise No(301, "moved")
+                    raise Rejection(301, "moved")
                 if path == "/api/v1/instance" and not state.old:
                     headers["Deprecation"] = "@1668384000"
                 if fault == "moved":
                     headers["Location"] = "https://elsewhere.example" + path
-                    raise No(302, "moved")
+                    raise Rejection(302, "moved")
                 status, answer = self._answer(path, fields)
                 accepted = answer["id"] if path == "/api/v1/statuses" else None
-            except No as no:
+            except Rejection as no:
                 status, answer = no.status, {"error": no.words}
-            state.log.append(Seen(self.command, path, dict(self.headers), fields, accepted))
+            state.log.append(RecordedRequest(self.command, path, dict(self.headers), fields, accepted))
         self._send(fault, status, answer, headers)
 
     def _fault(self, path: str) -> Fault | None:
         names = ("apps", "token", "instance", "nodeinfo", "media", "verify_credentials")
         name = next((name for name in names if name in path), "look" if "/accounts/" in path else "")
         with self.state.lock:
-            waiting = self.state.elsewhere.get(name, [])
+            waiting = self.state.other_faults.get(name, [])
             if self.command == "POST" and path == "/api/v1/statuses":
                 waiting = self.state.faults
             return waiting.pop(0) if waiting else None
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return 200, ACCOUNT
             case "GET", ["api", "v1", "accounts", account, "statuses"] if account == ACCOUNT["id"]:
                 self._allowed("read:statuses")
-                return 200, self._newest(fields)
+                return 200, self._recent_statuses(fields)
             case "POST", ["api", "v2", "media"]:
                 self._allowed("write:media")
                 return self._upload(fields)
@@ -205,14 +205,14 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", ["api", "v1", "statuses"]:
                 self._allowed("write:statuses")
                 return 200, self._post(fields)
-        raise No(404, "Record not found")
+        raise Rejection(404, "Record not found")
 
     def _allowed(self, scope: str) -> None:
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
         if scheme != "Bearer" or token not in self.state.tokens:
-            raise No(401, "The access token is invalid")
+            raise Rejection(401, "The access token is invalid")
         if scope not in self.state.tokens[token].split():
-            raise No(403, "This action is outside the authorized scopes")
+            raise Rejection(403, "This action is outside the authorized scopes")
 
     def _instance(self) -> dict[str, Any]:
         statuses = {"max_characters": self.state.limit, "max_media_attachments": 4, "characters_reserved_per_url": 23}
@@ -230,15 +230,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _token(self, fields: dict[str, Any]) -> dict[str, Any]:
         app = self.state.apps.get(fields.get("client_id", ""), {})
         if not app or fields.get("client_secret") != app["client_secret"]:
-            raise No(401, "Client authentication failed")
-        asked = self.state.codes.pop(fields.get("code", ""), None)
-        if fields.get("grant_type") != "authorization_code" or not asked or asked["client_id"] != fields["client_id"]:
-            raise No(400, "The provided authorization grant is invalid, expired, or revoked")
+            raise Rejection(401, "Client authentication failed")
+        code = self.state.codes.pop(fields.get("code", ""), None)
+        if fields.get("grant_type") != "authorization_code" or not code or code["client_id"] != fields["client_id"]:
+            raise Rejection(400, "The provided authorization grant is invalid, expired, or revoked")
         token = f"token-of-the-login-{len(self.state.tokens)}"
-        self.state.tokens[token] = asked["scope"]
-        return {"access_token": token, "token_type": "Bearer", "scope": asked["scope"], "created_at": 1_790_000_000}
+        self.state.tokens[token] = code["scope"]
+        return {"access_token": token, "token_type": "Bearer", "scope": code["scope"], "created_at": 1_790_000_000}
 
-    def _newest(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
+    def _recent_statuses(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
         boosts = [] if fields.get("exclude_reblogs") else [{"id": "1", "reblog": {}}]
         count = min(int(fields.get("limit", 20)), 40)
         if since := fields.get("min_id"):  # the first after that one, not the last ones
@@ -251,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _upload(self, fields: dict[str, Any]) -> tuple[int, Any]:
         kind, data = fields["file"]
         if kind not in self._instance()["configuration"]["media_attachments"]["supported_mime_types"]:
-            raise No(422, "Validation failed: File content type is invalid")
+            raise Rejection(422, "Validation failed: File content type is invalid")
         name = str(_START * 2 + len(self.state.pictures))
         picture = {"id": name, "mime": kind, "data": data, "description": fields.get("description")}
         self.state.pictures[name] = {**picture, "polls": self.state.polls}
@@ -266,24 +266,24 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, fields: dict[str, Any]) -> dict[str, Any]:
         state, now, key = self.state, self.state.clock(), self.headers.get("Idempotency-Key", "")
         name, made = state.keys.get(key, ("", 0.0))
-        if key and name and now - made < KEPT:
+        if key and name and now - made < KEY_LIFETIME:
             return next(_public(status) for status in state.statuses if status["id"] == name)
         text, pictures = fields.get("status", "").strip(), fields.get("media_ids[]", [])
         if not text and not pictures:
-            raise No(422, "Validation failed: Text can't be blank")
+            raise Rejection(422, "Validation failed: Text can't be blank")
         if state.software == "gotosocial" and len(text) > state.limit:
-            raise No(400, f"Bad Request: text with spoiler exceed max chars ({state.limit})")
+            raise Rejection(400, f"Bad Request: text with spoiler exceed max chars ({state.limit})")
         if state.software in ("pleroma", "akkoma") and graphemes(text) > state.limit:
-            raise No(422, "The status is over the character limit")
+            raise Rejection(422, "The status is over the character limit")
         if countable(text) > state.limit:
-            raise No(422, f"Validation failed: Text character limit of {state.limit} exceeded")
+            raise Rejection(422, f"Validation failed: Text character limit of {state.limit} exceeded")
         if any(state.pictures[picture]["polls"] for picture in pictures):
-            raise No(422, "Cannot attach files that have not finished processing. Try again in a moment!")
+            raise Rejection(422, "Cannot attach files that have not finished processing. Try again in a moment!")
         before = fields.get("in_reply_to_id")
         if before is not None and before not in (status["id"] for status in state.statuses):
-            raise No(404, "The post you are trying to reply to does not appear to exist.")
+            raise Rejection(404, "The post you are trying to reply to does not appear to exist.")
         name = str(_START + len(state.statuses))
-        status = {"id": name, "text": text, "content": shown(text, state.people), "in_reply_to_id": before}
+        status = {"id": name, "text": text, "content": render_html(text, state.people), "in_reply_to_id": before}
         status |= {"created_at": datetime.fromtimestamp(now, UTC).isoformat(), "visibility": fields.get("visibility")}
         status |= {"language": fields.get("language"), "url": f"https://{urlsplit(state.address).netloc}/@shelf/{name}"}
         status |= {"media_attachments": [{"id": picture} for picture in pictures], "key": key}
@@ -304,7 +304,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= self._limits(60 if status == 429 else 300)
         match fault:
             case "cut-after":
-                self._cut()
+                self._break_connection()
                 return
             case "hang":
                 self._hang()
@@ -323,7 +323,7 @@ class _Handler(BaseHTTPRequestHandler):
         whole = "\r\n".join([*lines, "", ""]).encode() + raw
         if fault == "cut-in-answer" or str(fault).startswith("half-"):
             self.wfile.write(whole[: -len(raw) // 2])
-            self._cut()
+            self._break_connection()
         else:
             self.wfile.write(whole)
 
@@ -333,16 +333,16 @@ class _Handler(BaseHTTPRequestHandler):
         count = {"X-RateLimit-Limit": "300", "X-RateLimit-Remaining": "0" if seconds == 60 else "299"}
         return {"Date": format_datetime(now, usegmt=True), **count, "X-RateLimit-Reset": reset}
 
-    def _cut(self) -> None:
+    def _break_connection(self) -> None:
         self.close_connection = True
         self.connection.shutdown(2)
 
     def _hang(self) -> None:
-        self.state.over.wait(60)
+        self.state.stopped.wait(60)
         self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Say nothing."""
+        """Do not log."""
 
 
 _WORDS = {

@@ -22,7 +22,7 @@ def graphemes(text: str) -> int:
     return len(regex.findall(r"\X", text))
 
 
-def shown(text: str, people: Collection[str]) -> str:
+def render_html(text: str, people: Collection[str]) -> str:
     """Return `text` as HTML; a mention of one of `people` becomes a link with the name only."""
     pieces, last = [], 0
     for result in _ADDRESS.finditer(text):

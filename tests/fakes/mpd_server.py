@@ -23,7 +23,7 @@ needs_mpd = pytest.mark.skipif(
     shutil.which("mpd") is None or shutil.which("mpc") is None, reason="mpd or mpc is not installed"
 )
 SECONDS = 20
-# An image whose bytes look like the ends of MPD's replies, and are not valid UTF-8.
+# An image with bytes like the ends of MPD's replies, which is not valid UTF-8.
 PICTURE = b"\x89PNG\r\n\xff\nOK\nACK [5@0] {} no\nlist_OK\n" + bytes(range(256)) * 100
 
 
@@ -64,8 +64,8 @@ def make_music(
 ) -> Path:
     """Write `tracks` of `seconds` and an empty folder into `folder`, and return `folder`.
 
-    `rate` is in samples per second. MPD hands up to 256 KiB to an output ahead of time, and may not answer
-    until they have been played: 3 s of these tracks, but 16 s of tracks with 8,000 samples a second.
+    `rate` is in samples per second. MPD sends up to 256 KiB to an output ahead of time, and may not answer
+    until they are played: 3 s of these tracks, but 16 s of tracks with 8,000 samples a second.
     """
     (folder / "empty").mkdir(parents=True)
     for name, tags in tracks.items():
@@ -110,10 +110,10 @@ class MpdServer:
         mixer: str = "software",
         password: str = "",
         outputs: Sequence[str] = ("silence",),
-        keeps: Sequence[str] = ("playlists",),
+        databases: Sequence[str] = ("playlists",),
         more: str = "",
     ) -> None:
-        """Write mpd.conf. `keeps` are its files beside the database; `more` is added unchanged."""
+        """Write mpd.conf. `databases` are files such as the sticker database. `more` is appended."""
         self.folder, self.port, self.password = folder, free_port(), password
         self.address = f"127.0.0.1:{self.port}"
         self.music = folder / "music"
@@ -130,7 +130,7 @@ class MpdServer:
             'bind_to_address "127.0.0.1"',
             f'port "{self.port}"',
             'zeroconf_enabled "no"',
-            *(kept[each] for each in keeps),
+            *(kept[each] for each in databases),
             *(f'audio_output {{\n type "null"\n name "{each}"\n mixer_type "{mixer}"\n}}' for each in outputs),
             more or 'auto_update "yes"',
         ]
@@ -145,13 +145,13 @@ class MpdServer:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, patience: float = 10) -> None:
-        """Start it and wait until it answers, for at most so many seconds."""
+    def start(self, timeout: float = 10) -> None:
+        """Start it and wait until it answers, for at most `timeout` seconds."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 ["mpd", "--no-daemon", "--stderr", str(self.folder / "mpd.conf")], stdout=log, stderr=log
             )
-        wait_until(self._greets, patience)
+        wait_until(self._has_greeting, timeout)
 
     def kill(self) -> None:
         """Kill it."""
@@ -177,7 +177,7 @@ class MpdServer:
         command = ["mpc", "-h", host, "-p", str(port or self.port), *arguments]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=10).stdout
 
-    def _greets(self) -> bool:
+    def _has_greeting(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
                 return connection.recv(100).startswith(b"OK MPD ")
@@ -186,19 +186,19 @@ class MpdServer:
 
 
 @contextlib.contextmanager
-def running_mpd(  # noqa: PLR0913 - all but the folder by name, and seldom given
+def running_mpd(  # noqa: PLR0913 - all but the folder are keyword options
     folder: Path,
     *,
     music: Mapping[str, tuple[str | bytes, ...]] = TRACKS,
     mixer: str = "software",
     password: str = "",
     outputs: Sequence[str] = ("silence",),
-    keeps: Sequence[str] = ("playlists",),
+    databases: Sequence[str] = ("playlists",),
     more: str = "",
     rate: int = 44_100,
 ) -> Iterator[MpdServer]:
     """Yield a real MPD with `music` at `rate` in its library."""
-    server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, keeps=keeps, more=more)
+    server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, databases=databases, more=more)
     make_music(server.music, music, rate=rate)
     try:
         server.start()
@@ -208,7 +208,7 @@ def running_mpd(  # noqa: PLR0913 - all but the folder by name, and seldom given
         server.kill()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as http.server names it
         pass
 
@@ -216,7 +216,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def running_radio(folder: Path) -> Iterator[str]:
     """Yield the address of a web server that streams the files of `folder`."""
-    handler = functools.partial(_Quiet, directory=str(folder))
+    handler = functools.partial(_QuietHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as radio:
         thread = threading.Thread(target=radio.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -1,7 +1,7 @@
-"""The command nmcli 1.42.4 of a machine with one Wi-Fi device, whose world is a file.
+"""The command nmcli 1.42.4 for a machine with one Wi-Fi device. Its state is in a file.
 
-`World` writes the file, and a program that runs this module. A test runs it dozens of times, so that it
-imports next to nothing: no json, no pathlib, no typing. The syntax, the escapes, the messages
+`World` writes the file, and a program that runs this module. A test runs it dozens of times, so it imports almost
+nothing: no json, no pathlib, no typing. The syntax, the escapes, the messages
 and the exit statuses are those of the real nmcli with the real NetworkManager; those of WPA3 and of a
 network without addresses are not. A command that the appliance does not use is an error.
 """
@@ -139,7 +139,7 @@ def connect(world: Any, profile: Any, *, is_given: bool) -> None:
     elif found.get("is_slow"):
         fail(3, "Timeout expired (30 seconds)")
     elif found.get("password", "") not in ("", profile["psk"]):
-        if is_given:  # NetworkManager asks for another one, and nmcli gives it the same until the end
+        if is_given:  # NetworkManager requests another one, and nmcli repeats the same
             for _ in range(100):
                 report(world, *AUTHENTICATION)
                 time.sleep(0.3)
@@ -150,7 +150,7 @@ def connect(world: Any, profile: Any, *, is_given: bool) -> None:
 
 
 def report(world: Any, *states: str) -> None:
-    """Let the device have these states, which a monitor prints."""
+    """Set the states of the device one after the other. A monitor prints them."""
     world["states"] += states
     write(os.environ["NMCLI_WORLD"], world)
 

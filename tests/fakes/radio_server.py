@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-RATE = 88_200  # bytes a second of what it plays: MPD hangs longer, the slower what it has read already is played
+RATE = 88_200  # bytes per second; with a lower rate MPD waits longer, until the data in its buffer is played
 _HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: audio/L16;rate=44100;channels=1\r\nicy-name: The One\r\n\r\n"
 _TICK = 0.1
 
@@ -61,7 +61,7 @@ class RadioServer:
 
 
 @contextlib.asynccontextmanager
-async def on_air() -> AsyncIterator[RadioServer]:
+async def running_station() -> AsyncIterator[RadioServer]:
     """Yield a playing station."""
     radio = RadioServer()
     server = await asyncio.start_server(radio.serve, "127.0.0.1", 0)

@@ -18,7 +18,7 @@ class ReleaseServer:
     """A list of releases with one archive, in the form of GitHub."""
 
     def __init__(self, version: str, body: bytes) -> None:
-        self.address, self.over = "", Event()
+        self.address, self.stopped = "", Event()
         self.offer(version, body)
 
     def offer(self, version: str, body: bytes, digest: str = "") -> None:

@@ -33,20 +33,20 @@ DURATION = 5000.0  # seconds of a file
 
 
 class SoftPlayer(Player):
-    """A player of a list. `down` makes it unreachable; `heard` lists all commands in order."""
+    """A player of a list. `commands` lists all commands in order."""
 
     def __init__(self, time: DrivenTime, uris: Sequence[str] = (), *, volume: int | None = 50) -> None:
-        self.time, self.volume, self.can = time, volume, ALL
+        self.time, self.volume, self.supported = time, volume, ALL
         self.tracks = list[Track]()
         self.version, self._ids = 1, 0
         self.play_state, self.current, self.error = PlaybackState.STOPPED, None, ""
         self.modes: dict[str, Any] = {"repeat": False, "random": False, "single": Mode.OFF, "consume": Mode.OFF}
-        self.dead, self.unknown = set[str](), set[str]()
-        self.down, self.stalled = False, False
-        self.fails_at_once = False  # and so what is dead is refused already
+        self.broken_uris, self.unknown = set[str](), set[str]()
+        self.is_unreachable, self.stalled = False, False
+        self.fails_at_once = False  # add_source already refuses `broken_uris`
         self.rounds_up = 0
-        self.heard = list[str]()
-        self.loudest = 0  # while it played
+        self.commands = list[str]()
+        self.max_volume = 0  # the highest volume during playback
         self._began, self._at = 0.0, 0.0
         self._listeners = list[asyncio.Queue[frozenset[str] | None]]()
         for uri in uris:
@@ -54,17 +54,17 @@ class SoftPlayer(Player):
 
     current: int | None
 
-    # Events from outside.
+    # Controls of the test.
 
-    def tell(self, *names: str) -> None:
+    def notify(self, *names: str) -> None:
         for listener in self._listeners:
             listener.put_nowait(frozenset(names))
 
-    def turn(self, volume: int) -> None:
+    def change_volume(self, volume: int) -> None:
         """Change the volume from outside."""
         self.volume = volume
         self._note_loudness()
-        self.tell("mixer")
+        self.notify("mixer")
 
     def stall(self) -> None:
         """Stall the stream without an error."""
@@ -73,35 +73,35 @@ class SoftPlayer(Player):
     def fail(self, why: str = "the stream broke") -> None:
         """End the stream with an error."""
         self.play_state, self.error = PlaybackState.STOPPED, why
-        self.tell("player")
+        self.notify("player")
 
     def end(self) -> None:
         """End the last track."""
         self.play_state, self.current = PlaybackState.STOPPED, None
-        self.tell("player")
+        self.notify("player")
 
-    def press(self, play: PlaybackState) -> None:
+    def change_playback(self, play: PlaybackState) -> None:
         """Change the playback from outside."""
-        self._began, self._at = self._elapsed() or 0.0, self.time.steady
+        self._began, self._at = self._elapsed() or 0.0, self.time.monotonic_time
         self.play_state, self.error = play, ""
         self._note_loudness()
-        self.tell("player")
+        self.notify("player")
 
-    def lose(self) -> None:
+    def disconnect(self) -> None:
         """Make it unreachable."""
-        self.down = True
+        self.is_unreachable = True
         for listener in self._listeners:
             listener.put_nowait(None)
 
     def restart(self, *, volume: int | None = None) -> None:
         """Make it reachable again, without its former state."""
         self.tracks, self.version, self.play_state, self.current, self.error = [], 1, PlaybackState.STOPPED, None, ""
-        self.volume, self.down = self.volume if volume is None else volume, False
+        self.volume, self.is_unreachable = self.volume if volume is None else volume, False
 
-    # What a Player is asked.
+    # The interface.
 
     async def state(self) -> PlayerState:
-        self._here()
+        self._require_connection()
         track = None if self.current is None else self.tracks[self.current]
         return PlayerState(
             playback=self.play_state,
@@ -115,60 +115,62 @@ class SoftPlayer(Player):
         )
 
     async def capabilities(self) -> frozenset[Capability]:
-        self._here()
-        return self.can
+        self._require_connection()
+        return self.supported
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
-        self._do(f"play {position}" if position is not None else "play")
+        self._execute(f"play {position}" if position is not None else "play")
         if not self.tracks:
             raise Refused("the queue is empty")
         if position is None and self.play_state is PlaybackState.PAUSED:
-            self.press(PlaybackState.PLAYING)
+            self.change_playback(PlaybackState.PLAYING)
         else:
             self._play(position if position is not None else self.current or 0)
         if at:
             await self.seek(at)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
-        self._do(f"play_id {id}")
+        self._execute(f"play_id {id}")
         self._play(self._position(id))
 
     async def pause(self) -> None:
-        self._do("pause")
+        self._execute("pause")
         if self.play_state is PlaybackState.PLAYING:
-            self.press(PlaybackState.PAUSED)
+            self.change_playback(PlaybackState.PAUSED)
 
     async def toggle(self) -> None:
-        self._do("toggle")
-        self.press(PlaybackState.PAUSED if self.play_state is PlaybackState.PLAYING else PlaybackState.PLAYING)
+        self._execute("toggle")
+        self.change_playback(
+            PlaybackState.PAUSED if self.play_state is PlaybackState.PLAYING else PlaybackState.PLAYING
+        )
 
     async def stop(self) -> None:
-        self._do("stop")
-        self.press(PlaybackState.STOPPED)
+        self._execute("stop")
+        self.change_playback(PlaybackState.STOPPED)
 
     async def next(self) -> None:
-        self._do("next")
+        self._execute("next")
         self._play((self.current or 0) + 1)
 
     async def seek(self, seconds: float) -> None:
-        self._do(f"seek {seconds:g}")
-        self._began, self._at = seconds, self.time.steady
-        self.tell("player")
+        self._execute(f"seek {seconds:g}")
+        self._began, self._at = seconds, self.time.monotonic_time
+        self.notify("player")
 
     async def set_volume(self, volume: int) -> None:
-        self._do(f"volume {volume}")
-        self.turn(volume + self.rounds_up)
+        self._execute(f"volume {volume}")
+        self.change_volume(volume + self.rounds_up)
 
     async def set_mute(self, on: bool) -> None:
-        self._do(f"mute {on}")
+        self._execute(f"mute {on}")
 
     async def set_modes(self, **modes: Any) -> None:
-        self._do("modes")
+        self._execute("modes")
         self.modes.update({name: value for name, value in modes.items() if value is not None})
-        self.tell("options")
+        self.notify("options")
 
     async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
-        self._here()
+        self._require_connection()
         tracks = self.tracks[start : start + count]
         return Queue(tracks=tracks, start=start, length=len(self.tracks), version=self.version)
 
@@ -176,7 +178,7 @@ class SoftPlayer(Player):
         self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
     ) -> AddResult:
         assert isinstance(source, Uri)
-        self._do(f"add {source.uri} {where}{' play' if play else ''}")
+        self._execute(f"add {source.uri} {where}{' play' if play else ''}")
         if source.uri in self.unknown:
             raise Refused(f"there is no {source.uri}")
         if where is QueuePosition.REPLACE:
@@ -185,72 +187,72 @@ class SoftPlayer(Player):
         self._append(source.uri, source.title, position)
         if play:
             self._play(position)
-        self.tell("playlist")
+        self.notify("playlist")
         return AddResult(name=source.title or source.uri, position=position, count=1)
 
     async def remove_tracks(self, ids: Collection[int]) -> None:
-        self._do(f"remove {sorted(ids)}")
+        self._execute(f"remove {sorted(ids)}")
         now = None if self.current is None else self.tracks[self.current].id
-        self._hold([track for track in self.tracks if track.id not in ids])
+        self._load_tracks([track for track in self.tracks if track.id not in ids])
         self.current = next((track.position for track in self.tracks if track.id == now), None)
-        self.tell("playlist")
+        self.notify("playlist")
 
     async def clear_queue(self) -> None:
-        self._do("clear")
-        self._hold([])
+        self._execute("clear")
+        self._load_tracks([])
         self.play_state, self.current = PlaybackState.STOPPED, None
-        self.tell("playlist", "player")
+        self.notify("playlist", "player")
 
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        self._here()
-        news = asyncio.Queue[frozenset[str] | None]()
-        self._listeners.append(news)
+        self._require_connection()
+        changes = asyncio.Queue[frozenset[str] | None]()
+        self._listeners.append(changes)
         try:
             yield frozenset({"player", "mixer", "playlist", "options"})
-            while (names := await news.get()) is not None:
+            while (names := await changes.get()) is not None:
                 yield names
             raise Unavailable("the player hung up")
         finally:
-            self._listeners.remove(news)
+            self._listeners.remove(changes)
 
     async def close(self) -> None:
         pass
 
-    def _here(self) -> None:
-        if self.down:
+    def _require_connection(self) -> None:
+        if self.is_unreachable:
             raise Unavailable("the player is not reached")
 
-    def _do(self, command: str) -> None:
-        self._here()
-        self.heard.append(command)
+    def _execute(self, command: str) -> None:
+        self._require_connection()
+        self.commands.append(command)
 
     def _play(self, position: int) -> None:
         if not 0 <= position < len(self.tracks):
             raise Refused("there is no such track")
         self.current, self.stalled = position, False
-        if self.tracks[position].uri in self.dead:
+        if self.tracks[position].uri in self.broken_uris:
             self.fail("cannot connect")
             if self.fails_at_once:
                 raise Refused("cannot connect")
             return None
-        self.play_state, self.error, self._began, self._at = PlaybackState.PLAYING, "", 0.0, self.time.steady
+        self.play_state, self.error, self._began, self._at = PlaybackState.PLAYING, "", 0.0, self.time.monotonic_time
         self._note_loudness()
-        return self.tell("player")
+        return self.notify("player")
 
     def _elapsed(self) -> float | None:
         if self.play_state is PlaybackState.STOPPED:
             return None
         if self.play_state is PlaybackState.PAUSED or self.stalled:
             return self._began
-        return self._began + self.time.steady - self._at
+        return self._began + self.time.monotonic_time - self._at
 
     def _append(self, uri: str, title: str, position: int) -> None:
         self._ids += 1
         duration = None if "://" in uri else DURATION
         track = Track(uri=uri, title=title, id=self._ids, duration=duration)
-        self._hold([*self.tracks[:position], track, *self.tracks[position:]])
+        self._load_tracks([*self.tracks[:position], track, *self.tracks[position:]])
 
-    def _hold(self, tracks: Sequence[Track]) -> None:
+    def _load_tracks(self, tracks: Sequence[Track]) -> None:
         self.tracks = [dataclasses.replace(track, position=number) for number, track in enumerate(tracks)]
         self.version += 1
 
@@ -262,11 +264,11 @@ class SoftPlayer(Player):
 
     def _note_loudness(self) -> None:
         if self.play_state is PlaybackState.PLAYING:
-            self.loudest = max(self.loudest, self.volume or 0)
+            self.max_volume = max(self.max_volume, self.volume or 0)
 
 
 @contextmanager
-def soft_kind() -> Iterator[None]:
+def registered_soft_kind() -> Iterator[None]:
     """Register `kind: soft` during the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(Path(__file__).parent / "plugins"), *sys.path])
@@ -275,6 +277,6 @@ def soft_kind() -> Iterator[None]:
     plugins.forget_installed()
 
 
-def soft_part(player: SoftPlayer) -> PluginConfig:
+def soft_player_config(player: SoftPlayer) -> PluginConfig:
     """Return the configuration of `player`."""
     return PluginConfig(kind="soft", options=player)

@@ -1,4 +1,4 @@
-"""A player in virtual time: dead, stalled and lost streams, user input, and all its volumes."""
+"""A player in virtual time, with faulty streams, user input, and a record of its volumes."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field, replace
@@ -24,8 +24,8 @@ from pi_appliance.system.clock import Timestamp
 ALL = frozenset(Capability)
 
 
-class CutOff(BaseException):
-    """The run is killed at this moment."""
+class RunKilled(BaseException):
+    """The run is killed."""
 
 
 @dataclass
@@ -33,77 +33,77 @@ class Timeline:
     """The clocks of a test, which advance only during a sleep."""
 
     wall: datetime
-    steady: float = 1000.0
+    monotonic_time: float = 1000.0
     boot: str = "boot-1"
     events: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
-    cut_at: float | None = None
+    kill_at: float | None = None
 
-    def moment(self) -> Timestamp:
-        return Timestamp(self.wall, self.steady, self.boot)
+    def timestamp(self) -> Timestamp:
+        return Timestamp(self.wall, self.monotonic_time, self.boot)
 
     def at(self, seconds: float, event: Callable[[], object]) -> None:
-        """Call `event` in so many seconds."""
-        self.events.append((self.steady + seconds, event))
+        """Call `event` after `seconds`."""
+        self.events.append((self.monotonic_time + seconds, event))
 
-    def cut(self, seconds: float) -> None:
-        """Kill the run in so many seconds."""
-        self.cut_at = self.steady + seconds
+    def kill_after(self, seconds: float) -> None:
+        """Kill the run after `seconds`."""
+        self.kill_at = self.monotonic_time + seconds
 
-    def go(self, seconds: float) -> None:
-        """Advance the time by `seconds` with all events. Raises `CutOff`."""
-        end = self.steady + seconds
+    def advance(self, seconds: float) -> None:
+        """Advance the time by `seconds` with all events. Raises `RunKilled`."""
+        end = self.monotonic_time + seconds
         while True:
-            due = sorted((each for each in self.events if each[0] <= end), key=lambda each: each[0])
-            stop = end if self.cut_at is None else min(end, self.cut_at)
-            if not due or due[0][0] > stop:
+            events = sorted((each for each in self.events if each[0] <= end), key=lambda each: each[0])
+            stop = end if self.kill_at is None else min(end, self.kill_at)
+            if not events or events[0][0] > stop:
                 self._move(stop)
-                if self.cut_at is not None and stop >= self.cut_at:
-                    self.cut_at = None
-                    raise CutOff
+                if self.kill_at is not None and stop >= self.kill_at:
+                    self.kill_at = None
+                    raise RunKilled
                 return
-            self.events.remove(due[0])
-            self._move(due[0][0])
-            due[0][1]()
+            self.events.remove(events[0])
+            self._move(events[0][0])
+            events[0][1]()
 
-    def _move(self, steady: float) -> None:
-        self.wall += timedelta(seconds=max(0.0, steady - self.steady))
-        self.steady = max(self.steady, steady)
+    def _move(self, monotonic_time: float) -> None:
+        self.wall += timedelta(seconds=max(0.0, monotonic_time - self.monotonic_time))
+        self.monotonic_time = max(self.monotonic_time, monotonic_time)
 
 
 @dataclass
 class Sound:
     """The stream or file of an address: its duration and faults."""
 
-    duration: float | None = None  # None: a stream
-    dead: str = ""  # it cannot be played at all: the player's words
-    silent: bool = False  # it is opened, and nothing comes
-    stalls: float | None = None  # after so many seconds nothing comes any more
-    dies: float | None = None  # after so many seconds it is over, without a word
+    duration: float | None = None  # seconds; None for a stream
+    error: str = ""  # the player's error, if it cannot be played
+    silent: bool = False  # it is opened, but sends no data
+    stalls_after: float | None = None  # seconds after which no more data arrives
+    ends_after: float | None = None  # seconds after which it ends without an error
     title: str = ""
     album: str = ""
 
 
 class TimedPlayer(Player):
-    """A player in memory with the time of a `Timeline`. `most` is the volume limit."""
+    """A player in memory with the time of a `Timeline`. `max_volume` is the volume limit."""
 
     def __init__(self, time: Timeline, sounds: dict[str, Sound] | None = None, *, volume: int | None = 60) -> None:
         self.time, self.sounds = time, sounds or {}
-        self.most = 100
-        self.away = False  # it is not reached
+        self.max_volume = 100
+        self.is_unreachable = False  # every command raises Unavailable
         self.fault: Exception | None = None  # every command raises it
-        self.can = ALL
-        self.volumes: list[tuple[float, int, bool]] = []  # when, how loud, whether something played then
-        self.did: list[str] = []
+        self.supported = ALL
+        self.volumes: list[tuple[float, int, bool]] = []  # (time, volume, whether it played)
+        self.commands: list[str] = []
         self.tracks: list[Track] = []
         self.current: int | None = None
         self.now = PlayerState(playback=PlaybackState.STOPPED, volume=volume)
         self._ids = 0
         self._unmuted = volume
-        self._elapsed, self._since = 0.0, time.steady
+        self._elapsed, self._since = 0.0, time.monotonic_time
 
-    # What a test does to it
+    # Controls of the test
 
-    def hand(self, volume: int) -> None:
+    def change_volume(self, volume: int) -> None:
         """Change the volume as a user."""
         self.now = replace(self.now, volume=volume)
         self._note()
@@ -114,16 +114,16 @@ class TimedPlayer(Player):
         self.current = 0 if uris else None
         self._go(PlaybackState.PLAYING if play else PlaybackState.STOPPED, elapsed)
 
-    def press(self, play: PlaybackState) -> None:
-        """Press a button as a user."""
+    def change_playback(self, play: PlaybackState) -> None:
+        """Change the playback as a user."""
         self._go(play, self._position() if play is not PlaybackState.STOPPED else 0.0)
 
     def restart(self, *, volume: int = 100) -> None:
         """Restart the player without its former state."""
-        self.tracks, self.current, self.away = [], None, False
+        self.tracks, self.current, self.is_unreachable = [], None, False
         self.now = PlayerState(playback=PlaybackState.STOPPED, volume=volume)
 
-    # The port
+    # The interface
 
     async def state(self) -> PlayerState:
         self._reach()
@@ -134,7 +134,7 @@ class TimedPlayer(Player):
 
     async def capabilities(self) -> frozenset[Capability]:
         self._reach()
-        return self.can
+        return self.supported
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         self._reach()
@@ -143,7 +143,7 @@ class TimedPlayer(Player):
         again = position is None and self.now.playback is PlaybackState.PAUSED
         elapsed = self._position() if again else at
         self.current = self.current or 0 if position is None else position
-        self.did.append("play")
+        self.commands.append("play")
         self._go(PlaybackState.PLAYING, elapsed)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - the port's word
@@ -154,24 +154,24 @@ class TimedPlayer(Player):
         self._reach()
         self._pass()
         if self.now.playback is PlaybackState.PLAYING:
-            self.did.append("pause")
+            self.commands.append("pause")
             self._go(PlaybackState.PAUSED, self._position())
 
     async def stop(self) -> None:
         self._reach()
-        self.did.append("stop")
+        self.commands.append("stop")
         self._go(PlaybackState.STOPPED, 0.0)
 
     async def seek(self, seconds: float) -> None:
         self._reach()
-        self._elapsed, self._since = seconds, self.time.steady
+        self._elapsed, self._since = seconds, self.time.monotonic_time
 
     async def set_volume(self, volume: int) -> None:
         self._reach()
         self._pass()
         if self.now.volume is None:
             raise Refused("no mixer")
-        self.now = replace(self.now, volume=min(volume, self.most))
+        self.now = replace(self.now, volume=min(volume, self.max_volume))
         self._note()
 
     async def set_mute(self, on: bool) -> None:
@@ -210,7 +210,7 @@ class TimedPlayer(Player):
             self.tracks, self.current = [], None
         self.tracks.append(self._track(uri))
         self.now = replace(self.now, queue_version=self.now.queue_version + 1)
-        self.did.append(f"add {uri}")
+        self.commands.append(f"add {uri}")
         if play:
             self.current = len(self.tracks) - 1
             self._go(PlaybackState.PLAYING, 0.0)
@@ -226,7 +226,7 @@ class TimedPlayer(Player):
         self.current = places[0] if places else None
 
     async def close(self) -> None:
-        self.did.append("close")
+        self.commands.append("close")
 
     def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         raise NotImplementedError
@@ -244,17 +244,17 @@ class TimedPlayer(Player):
     def _reach(self) -> None:
         if self.fault:
             raise self.fault
-        if self.away:
+        if self.is_unreachable:
             raise Unavailable("the player does not answer")
 
     def _go(self, play: PlaybackState, elapsed: float) -> None:
-        self._elapsed, self._since = elapsed, self.time.steady
+        self._elapsed, self._since = elapsed, self.time.monotonic_time
         self.now = replace(self.now, playback=play, error="")
         self._note()
 
     def _note(self) -> None:
         if self.now.volume is not None:
-            self.volumes.append((self.time.steady, self.now.volume, self.now.playback is PlaybackState.PLAYING))
+            self.volumes.append((self.time.monotonic_time, self.now.volume, self.now.playback is PlaybackState.PLAYING))
 
     def _position(self) -> float:
         if self.now.playback is not PlaybackState.PLAYING or self.current is None:
@@ -262,18 +262,18 @@ class TimedPlayer(Player):
         sound = self.sound(self.tracks[self.current].uri)
         if sound.silent:
             return 0.0
-        position = self._elapsed + self.time.steady - self._since
-        return position if sound.stalls is None else min(position, sound.stalls)
+        position = self._elapsed + self.time.monotonic_time - self._since
+        return position if sound.stalls_after is None else min(position, sound.stalls_after)
 
     def _pass(self) -> None:
         """Apply the ends, starts and failures since the last call."""
         while self.now.playback is PlaybackState.PLAYING and self.current is not None:
             sound = self.sound(self.tracks[self.current].uri)
-            if sound.dead:
+            if sound.error:
                 self._go(PlaybackState.STOPPED, 0.0)
-                self.now = replace(self.now, error=sound.dead)
+                self.now = replace(self.now, error=sound.error)
                 return
-            end = sound.duration if sound.dies is None else sound.dies
+            end = sound.duration if sound.ends_after is None else sound.ends_after
             if end is None or self._position() < end:
                 return
             over = self._position() - end

@@ -23,12 +23,12 @@ class UsbDrive:
 
 
 @contextlib.contextmanager
-def attached(image: Path) -> Iterator[UsbDrive]:
+def attached_drive(image: Path) -> Iterator[UsbDrive]:
     """Attach `image` as a device during the block."""
-    said = subprocess.run(
+    result = subprocess.run(
         ["losetup", "--find", "--show", image], capture_output=True, text=True, check=True, timeout=60
     )
-    device = said.stdout.strip().removeprefix("/dev/")
+    device = result.stdout.strip().removeprefix("/dev/")
     try:
         yield UsbDrive(device, image)
     finally:
@@ -44,7 +44,7 @@ def create_image(image: Path, files: Path, label: str = LABEL, *options: str) ->
 
 
 @cache
-def _can() -> bool:
+def _can_mount_loop() -> bool:
     if os.geteuid() != 0:
         return False
     with tempfile.TemporaryDirectory() as name:
@@ -52,7 +52,7 @@ def _can() -> bool:
         (folder / "files").mkdir()
         (folder / "at").mkdir()
         try:
-            with attached(create_image(folder / "image", folder / "files")) as drive:
+            with attached_drive(create_image(folder / "image", folder / "files")) as drive:
                 subprocess.run(["mount", "-o", "ro", f"/dev/{drive.device}", folder / "at"], check=True, timeout=60)
                 subprocess.run(["umount", folder / "at"], check=True, timeout=60)
         except (OSError, subprocess.CalledProcessError):
@@ -60,4 +60,4 @@ def _can() -> bool:
     return True
 
 
-needs_loop = pytest.mark.skipif(not _can(), reason="no loop device can be made and mounted here")
+needs_loop = pytest.mark.skipif(not _can_mount_loop(), reason="no loop device can be made and mounted here")

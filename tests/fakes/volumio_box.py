@@ -21,7 +21,7 @@ class Box:
         self.library, self._clock = library, clock
         self.push: Push = lambda _item, _data: None
         self.queue: list[Item] = []  # on its disk
-        self.volume, self.mute, self.most = 40, False, 100  # of its sound card
+        self.volume, self.mute, self.max_volume = 40, False, 100  # of its sound card
         self.no_mixer = False
         self.urls: list[str] = []
         self.restart()
@@ -140,9 +140,9 @@ class Box:
             case "toggle":
                 self.mute = not self.mute
             case "plus" | "minus":
-                self.volume = min(self.most, max(0, self.volume + (5 if volume == "plus" else -5)))
+                self.volume = min(self.max_volume, max(0, self.volume + (5 if volume == "plus" else -5)))
             case _:
-                self.volume = min(self.most, max(0, int(volume)))
+                self.volume = min(self.max_volume, max(0, int(volume)))
         self._changed()
 
     def set_random(self, value: bool | None) -> None:
@@ -200,7 +200,7 @@ class Box:
         self.play(0)
 
     def browse(self, uri: str) -> Item:
-        """Return the page of `uri`, which is URL decoded once more."""
+        """Return the page of `uri`, which is URL-decoded a second time."""
         return self.library.page(unquote(uri))
 
     def _go(self, position: int, status: str, seek: float = 0.0) -> None:

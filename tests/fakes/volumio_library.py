@@ -96,8 +96,12 @@ class Library:
 
     def _find(self, kind: str, parts: Sequence[str]) -> list[Song]:
         keys = {"artists": ("artist", "album"), "albums": ("artist", "album"), "genres": ("genre", "artist", "album")}
-        wanted = dict(zip(keys.get(kind, ()), parts, strict=False))
-        return [song for song in self.songs if wanted and all(getattr(song, key) == wanted[key] for key in wanted)]
+        library_filter = dict(zip(keys.get(kind, ()), parts, strict=False))
+        return [
+            song
+            for song in self.songs
+            if library_filter and all(getattr(song, key) == library_filter[key] for key in library_filter)
+        ]
 
     def _found(self, kind: str, parts: Sequence[str]) -> Item:
         result, whole = self._find(kind, parts), 3 if kind == "genres" else 2
@@ -142,9 +146,9 @@ class Library:
 
 
 def picture(library: Library, query: Mapping[str, str]) -> bytes:
-    """Return /albumart: a cover of any folder called Blue or Ärzte, else a picture of its own."""
-    wanted = f"{query.get('path', '')} {query.get('web', '')}"
-    return PICTURE if any(name in wanted for name in ("Blue", "Ärzte")) else DEFAULT_PICTURE
+    """Return /albumart: a cover for any folder called Blue or Ärzte, otherwise the default picture."""
+    library_filter = f"{query.get('path', '')} {query.get('web', '')}"
+    return PICTURE if any(name in library_filter for name in ("Blue", "Ärzte")) else DEFAULT_PICTURE
 
 
 def _sources() -> list[Item]:

@@ -26,24 +26,24 @@ Fault = str | int | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedRequest:
     """One request: GET getState, GET commands/volume, POST addPlay."""
 
-    what: str
+    command: str
     data: Any
 
 
 class VolumioServer:
-    """One Volumio. `box` is its state; `asked` lists all requests."""
+    """One Volumio. `box` is its state; `requests` lists all requests."""
 
     def __init__(self, box: Box | None = None, *, clock: Callable[[], float] = time.monotonic, idle: float = 5) -> None:
         self.box = box or Box(Library(), clock)
         self.box.push = self._push
-        self.idle = idle  # seconds until Volumio hangs up on who says nothing
+        self.idle = idle  # seconds until Volumio closes an idle connection
         self.port = 0
-        self.asked: list[Asked] = []
+        self.requests: list[RecordedRequest] = []
         self.faults: dict[str, list[Fault]] = {}
-        self.deaf: set[str] = set()  # commands that say Success and do nothing
+        self.ignored_commands: set[str] = set()  # commands that answer Success without an effect
         self.without: set[str] = set()  # routes that an old Volumio has not
         self.mute_pushes = False
         self.lag = 0  # how often the state before a command is answered after it; then once "stop"
@@ -98,9 +98,9 @@ class VolumioServer:
         """Resume it."""
         self._awake.set()
 
-    def count(self, what: str) -> int:
-        """Return the number of requests `what`, such as "GET commands/next"."""
-        return sum(asked.what == what for asked in list(self.asked))
+    def count(self, command: str) -> int:
+        """Return the number of requests of `command`, such as "GET commands/next"."""
+        return sum(request.command == command for request in list(self.requests))
 
     def wait_until_awake(self, seconds: float | None = None) -> bool:
         """Wait while it is frozen; return whether it is running."""
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer("DELETE", self._body())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Say nothing."""
+        """Do not log."""
 
     def _body(self) -> Any:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         route = _route(path)
         command = query.get("cmd", "") if route == "commands" else ""
         what = f"{route}/{command}" if command else route or path
-        self.state.asked.append(Asked(f"{method} {what}", data if method != "GET" else query))
+        self.state.requests.append(RecordedRequest(f"{method} {what}", data if method != "GET" else query))
         if not self.state.wait_until_awake():
             self.close_connection = True
             return
@@ -270,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
         command = COMMANDS.get(name)
         if command is None:
             return {"Error": "command not recognized"}
-        if name not in self.state.deaf:
+        if name not in self.state.ignored_commands:
             before = self.state.box.state()
             self.state.stale = [before] * self.state.lag + [{**before, "status": "stop"}] * bool(self.state.lag)
             with suppress(LookupError, ValueError):  # it is written into the log of Volumio, and that is all

@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 from oauthlib.common import Request
 from oauthlib.oauth1.rfc5849 import signature
 
-HOMES = ("https://api.twitter.com", "https://api.x.com")  # what a client signs for, wherever the bytes really go
+HOMES = ("https://api.twitter.com", "https://api.x.com")  # the signed addresses, independent of the address of the fake
 _OLDEST = 300  # seconds; X takes no older signature
 
 
 @dataclass
-class Asker:
+class PendingLogin:
     """A login in progress: its temporary keys, and the `pin` after the owner's consent."""
 
     secret: str
@@ -29,7 +29,7 @@ class Keys:
     secret: str
     token: str
     token_secret: str
-    askers: dict[str, Asker] = field(default_factory=dict)
+    pending_logins: dict[str, PendingLogin] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -53,26 +53,26 @@ class Keys:
 
     def consent(self, address: str) -> str:
         """Return the PIN that X shows to an owner who opens `address` and allows the app."""
-        asker = self.askers[parse_qs(urlsplit(address).query)["oauth_token"][0]]
+        asker = self.pending_logins[parse_qs(urlsplit(address).query)["oauth_token"][0]]
         asker.pin = f"{secrets.randbelow(10**7):07}"
         return asker.pin
 
-    def ask(self) -> str:
+    def start_login(self) -> str:
         """Start a login; return the answer as a form."""
-        name, asker = secrets.token_hex(8), Asker(secrets.token_hex(16))
-        self.askers[name] = asker
+        name, asker = secrets.token_hex(8), PendingLogin(secrets.token_hex(16))
+        self.pending_logins[name] = asker
         return f"oauth_token={name}&oauth_token_secret={asker.secret}&oauth_callback_confirmed=true"
 
-    def give(self, sent: dict[str, str]) -> str | None:
+    def finish_login(self, sent: dict[str, str]) -> str | None:
         """Return the token for the right PIN as a form."""
-        asker = self.askers.get(sent.get("oauth_token", ""))
+        asker = self.pending_logins.get(sent.get("oauth_token", ""))
         if asker is None or not asker.pin or sent.get("oauth_verifier") != asker.pin:
             return None
         return f"oauth_token={self.token}&oauth_token_secret={self.token_secret}"
 
     def _token_secret(self, token: str) -> str | None:
-        if token in self.askers:
-            return self.askers[token].secret
+        if token in self.pending_logins:
+            return self.pending_logins[token].secret
         return {"": "", self.token: self.token_secret}.get(token)
 
     def _fits(

@@ -1,12 +1,24 @@
-"""A fake of X's API on loopback: checks OAuth 1.0a signatures with a library, keeps posts, and fails as X does.
+"""A fake of the X API on loopback: it checks OAuth 1.0a signatures with a library, stores posts, and fails like X.
 
-Faults are put into `faults` and used up one a request; None is none. An HTTP status; a Raw answer; or a word:
-"cut-before" closes unread, "hang-before" reads but never answers, "redirect" sends elsewhere, "html" answers 200 with a
-page: all of these accept nothing. These accept first: "cut-after" closes without an answer, "cut-in-answer" breaks off
-in the middle of it, "5xx-after" answers 503, "not-an-object" answers with a list, "no-id" without the id, "hang" never
-answers, "drip" and "drip-head" send a body or a head that never ends, a byte at a time.
+Faults are listed in `faults`. Each request uses up one. A fault is
 
-It is a real server: other processes may use its address. `log` has every request, in the order they were answered.
+    None              no fault
+    an int            that HTTP status
+    a `Raw`           that answer
+    "cut-before"      closed unread, without an effect
+    "hang-before"     no answer, without an effect
+    "redirect"        a redirect, without an effect
+    "html"            200 with a page, without an effect
+    "cut-after"       closed without an answer, with the effect
+    "cut-in-answer"   closed within the answer, with the effect
+    "5xx-after"       503, with the effect
+    "not-an-object"   a list, with the effect
+    "no-id"           an answer without the id, with the effect
+    "hang"            no answer, with the effect
+    "drip"            a body that never ends, one byte at a time, with the effect
+    "drip-head"       a head that never ends, with the effect
+
+Other processes can use the address of the server. `log` has every request in the order of the answers.
 """
 
 import contextlib
@@ -22,10 +34,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.fakes.loopback import serving
-from tests.fakes.x_state import NAME, SECRETS, USER, FakeX, Made, Picture, Raw, Seen
+from tests.fakes.x_state import NAME, SECRETS, USER, CreatedPost, FakeX, Picture, Raw, RecordedRequest
 from tests.fakes.x_timeline import as_x_writes
 
-__all__ = ["SECRETS", "FakeX", "Made", "Picture", "Raw", "Seen", "fake_x"]
+__all__ = ["SECRETS", "CreatedPost", "FakeX", "Picture", "Raw", "RecordedRequest", "fake_x"]
 
 
 @contextmanager
@@ -82,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(_Answer(200, b"<!doctype html><h1>Welcome to the hotel</h1>"))
         elif fault == "hang-before":
             self._log(0)
-            self.state.over.wait(60)
+            self.state.stopped.wait(60)
             self._close()
         else:
             with self.state.lock:
@@ -105,21 +117,21 @@ class _Handler(BaseHTTPRequestHandler):
             case ("GET", "/2/users/me"):
                 return _Answer(200, {"data": {"id": USER, "name": "Shelf", "username": NAME}})
             case ("GET", path) if path == f"/2/users/{USER}/tweets":
-                return self._newest({name: values[0] for name, values in parse_qs(where.query).items()})
+                return self._recent_posts({name: values[0] for name, values in parse_qs(where.query).items()})
             case ("POST", "/oauth/request_token"):
                 if not self.state.pin_allowed or sent.get("oauth_callback") != "oob":
                     return _error(403, 415, "Callback URL not approved for this client application.")
-                return _Answer(200, self.state.keys.ask().encode())
+                return _Answer(200, self.state.keys.start_login().encode())
             case ("POST", "/oauth/access_token"):
-                given = self.state.keys.give(sent)
+                given = self.state.keys.finish_login(sent)
                 whose = f"&user_id={USER}&screen_name={NAME}"
                 return _Answer(200, (given + whose).encode()) if given else _Answer(401, b"Invalid oauth_verifier")
         return _problem(404, "Not Found")
 
-    def _post(self, asked: dict[str, Any]) -> _Answer:
-        state, text = self.state, asked.get("text", "")
-        shown = tuple(asked.get("media", {}).get("media_ids", ()))
-        above = asked.get("reply", {}).get("in_reply_to_tweet_id")
+    def _post(self, fields: dict[str, Any]) -> _Answer:
+        state, text = self.state, fields.get("text", "")
+        shown = tuple(fields.get("media", {}).get("media_ids", ()))
+        above = fields.get("reply", {}).get("in_reply_to_tweet_id")
         if not (text or shown):
             return _problem(400, "One or more parameters to your request was invalid.")
         if len(shown) > 4 or any(each not in state.pictures or state.pictures[each].post for each in shown):
@@ -128,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _problem(403, "You attempted to reply to a Tweet that is deleted or not visible to you.")
         if text and text in state.posts and state.refuses_twice:
             return _problem(403, "You are not allowed to create a Tweet with duplicate content.")
-        made = Made(str(1001 + len(state.made)), text, above, shown, state.looks, state.clock())
+        made = CreatedPost(str(1001 + len(state.made)), text, above, shown, state.looks, state.clock())
         state.made.append(made)
         state.posts.append(text)
         for each in shown:
@@ -155,24 +167,24 @@ class _Handler(BaseHTTPRequestHandler):
         output = {"id": number, "media_key": f"3_{number}", "size": len(data), "expires_after_secs": 86400}
         return _Answer(200, {"data": output})
 
-    def _alt(self, asked: dict[str, Any]) -> _Answer:
-        picture, alt = self.state.pictures.get(asked["id"]), asked["metadata"]["alt_text"]["text"]
+    def _alt(self, fields: dict[str, Any]) -> _Answer:
+        picture, alt = self.state.pictures.get(fields["id"]), fields["metadata"]["alt_text"]["text"]
         if picture is None or len(alt) > 1000:
             return _problem(400, "One or more parameters to your request was invalid.")
         picture.alt = alt
-        return _Answer(200, {"data": {"id": asked["id"], "associated_metadata": asked["metadata"]}})
+        return _Answer(200, {"data": {"id": fields["id"], "associated_metadata": fields["metadata"]}})
 
-    def _newest(self, asked: dict[str, str]) -> _Answer:
-        state, count = self.state, int(asked.get("max_results", 10))
+    def _recent_posts(self, query: dict[str, str]) -> _Answer:
+        state, count = self.state, int(query.get("max_results", 10))
         if not 5 <= count <= 100:
             return _problem(400, "The `max_results` query parameter value is not between 5 and 100.")
         since = state.clock() - state.lag_seconds
         there = [made for made in state.made if state.looks - made.looks >= state.lag and made.at <= since]
         state.looks += 1
-        there = [made for made in reversed(there) if int(made.id) > int(asked.get("since_id", 0))]
-        begin = int(asked.get("pagination_token", 0))
+        there = [made for made in reversed(there) if int(made.id) > int(query.get("since_id", 0))]
+        begin = int(query.get("pagination_token", 0))
         shown = [as_x_writes(made.id, made.text, len(made.pictures)) for made in there[begin : begin + count]]
-        if "entities" not in asked.get("tweet.fields", ""):
+        if "entities" not in query.get("tweet.fields", ""):
             shown = [{name: value for name, value in each.items() if name != "entities"} for each in shown]
         meta: dict[str, Any] = {"result_count": len(shown)}
         if begin + count < len(there):
@@ -184,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         match fault:
             case "cut-after" | "cut-in-answer" | "hang" | "drip" | "drip-head":
                 self._log(0, answer.accepted)
-                self._spoil(fault)
+                self._send_broken_answer(fault)
                 self._close()
             case "5xx-after":
                 self._answer(_Answer(503, _failure(503).body, answer.accepted))
@@ -195,17 +207,17 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._answer(answer)
 
-    def _spoil(self, fault: str) -> None:
+    def _send_broken_answer(self, fault: str) -> None:
         head = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"
         with contextlib.suppress(OSError):
             match fault:
                 case "cut-in-answer":
                     self.wfile.write(head + b"Content-Length: 500\r\n\r\n{")
                 case "hang":
-                    self.state.over.wait(60)
+                    self.state.stopped.wait(60)
                 case "drip" | "drip-head":
                     self.wfile.write(head + (b"Content-Length: 50000\r\n\r\n" if fault == "drip" else b"X-Long: "))
-                    while not self.state.over.wait(0.05):
+                    while not self.state.stopped.wait(0.05):
                         self.wfile.write(b" ")
 
     def _answer(self, answer: _Answer) -> None:
@@ -223,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _log(self, status: int, accepted: str | None = None) -> None:
         with self.state.lock:
-            self.state.log.append(Seen(self.command, self.path, status, accepted))
+            self.state.log.append(RecordedRequest(self.command, self.path, status, accepted))
 
     def _close(self) -> None:
         self.close_connection = True
@@ -231,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(2)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Say nothing."""
+        """Do not log."""
 
 
 def _failure(status: int) -> _Answer:

@@ -26,7 +26,7 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordedRequest:
     """One request and its status; 0 is no or an incomplete answer."""
 
     method: str
@@ -46,14 +46,14 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CreatedPost:
     """An accepted post."""
 
     id: str
     text: str
     above: str | None  # the id of the post that it replies to
     pictures: tuple[str, ...]
-    looks: int  # how many looks there were before
+    looks: int  # number of earlier searches
     at: float = 0.0  # when, by the clock of the server
 
 
@@ -63,20 +63,20 @@ class FakeX:
 
     address: str = ""
     posts: list[str] = field(default_factory=list)
-    made: list[Made] = field(default_factory=list)
+    made: list[CreatedPost] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)
     lines: int = 0  # connections
     requests: int = 0
-    log: list[Seen] = field(default_factory=list)
+    log: list[RecordedRequest] = field(default_factory=list)
     faults: list[int | str | Raw | None] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)  # with every answer
-    lag: int = 0  # looks that miss a new post
+    lag: int = 0  # number of searches that miss a new post
     looks: int = 0
     lag_seconds: float = 0.0  # that a new post is missing from the timeline
     clock: Callable[[], float] = time.monotonic
     refuses_twice: bool = True  # the same text
     pin_allowed: bool = True
-    over: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
     keys: Keys = field(default_factory=lambda: Keys(*SECRETS.values()))
     lock: threading.RLock = field(default_factory=threading.RLock)
 

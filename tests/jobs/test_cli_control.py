@@ -31,9 +31,12 @@ def test_a_paused_job_runs_only_manually(installation: Installation) -> None:
     assert installation.json("jobs", "list")[0]["paused"]["until"] is None
     assert "skipped: paused" in installation.run("jobs", "next", "tick").stdout
     assert installation.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
-    assert (installation.last("tick")["outcome"], installation.last("tick")["summary"]) == ("skipped", "paused")
+    assert (installation.latest_run("tick")["outcome"], installation.latest_run("tick")["summary"]) == (
+        "skipped",
+        "paused",
+    )
     assert installation.run("jobs", "run", "tick").returncode == 0
-    assert installation.last("tick")["outcome"] == "succeeded"
+    assert installation.latest_run("tick")["outcome"] == "succeeded"
     assert "tick is resumed; next slot: " in installation.run("jobs", "resume", "tick").stdout
     assert "skipped: paused" not in installation.run("jobs", "next", "tick").stdout
 
@@ -70,7 +73,7 @@ def test_a_cancelled_run_ends_with_all_its_processes(installation: Installation)
     wait_until(lambda: pids(installation))
     assert "was asked to end" in installation.run("jobs", "cancel", "long").stdout
     assert run.wait(20) == 1
-    assert (installation.last("long")["outcome"], installation.last("long")["summary"]) == (
+    assert (installation.latest_run("long")["outcome"], installation.latest_run("long")["summary"]) == (
         "stopped",
         "cancelled by a person",
     )
@@ -101,7 +104,7 @@ def test_runs_of_cron_wait_for_a_place_without_a_daemon(installation: Installati
     wait_until(lambda: pids(installation))
     slot = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:00Z")
     installation.run("jobs", "run", "tick", "--trigger", "cron", "--slot", slot)
-    assert (installation.last("tick")["outcome"], installation.last("tick")["summary"]) == (
+    assert (installation.latest_run("tick")["outcome"], installation.latest_run("tick")["summary"]) == (
         "misfired",
         "more than 5m late: it waited for other runs to end (1 may be active at the same time)",
     )
@@ -136,11 +139,11 @@ def test_a_run_by_cron_waits_for_its_jitter(installation: Installation) -> None:
     installation.write(MINUTELY + "  jitter: 3s\n  misfire-grace: 10m\n")
     installation.run("jobs", "list")  # makes the secret
     secret = (installation.state / "secret.key").read_bytes()
-    # A slot whose jitter is over by now or in a few seconds: the run begins no sooner.
+    # A slot whose jitter ends now or in a few seconds: the run does not start earlier.
     begun = datetime.now(UTC)
     due = last_minute()
     assert installation.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
-    run = installation.last("tick")
+    run = installation.latest_run("tick")
     begins = datetime.fromisoformat(run["scheduled_for"]) + timedelta(seconds=3) * uniform_for_slot(
         secret, "tick", run["scheduled_for"]
     )

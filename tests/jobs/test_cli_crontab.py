@@ -37,7 +37,7 @@ def crontab() -> Iterator[Crontab]:
 
 
 def write_config(folder: Path, *expressions: str) -> Path:
-    """Write a configuration in `folder` whose one job runs by cron, at `expressions`."""
+    """Write a configuration into `folder` with one job that cron runs at `expressions`."""
     file = folder / "appliance.yaml"
     file.write_text(
         f"state-dir: state\ntime-zone: {machine_zone()}\njobs:\n  greet:\n    kind: command\n"
@@ -47,7 +47,7 @@ def write_config(folder: Path, *expressions: str) -> Path:
 
 
 def run(command: click.Command, config: Path, crontab: Crontab, *more: str) -> str:
-    """Run `command` for the scratch user and return what it prints."""
+    """Run `command` for the scratch user and return its output."""
     name = ["--user-name", crontab.user] if crontab.user else []
     done = CliRunner().invoke(command, ["--config", str(config), *name, *more], catch_exceptions=False)
     assert done.exit_code == 0
@@ -173,7 +173,7 @@ def cron() -> Iterator[None]:
 
 
 def runs_until_one_ended(command: Sequence[str | Path], seconds: float) -> list[dict[str, str]]:
-    """Ask `command` for the history until a run in it has ended, for `seconds` at most."""
+    """Request the history by `command` until a run in it has ended, for at most `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         result: list[dict[str, str]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
@@ -187,7 +187,7 @@ def runs_until_one_ended(command: Sequence[str | Path], seconds: float) -> list[
     not is_cron_running() and (os.geteuid() != 0 or not shutil.which("cron")), reason="no cron can run here"
 )
 def test_a_real_cron_runs_the_job_within_two_minutes(tmp_path: Path) -> None:
-    folder = tmp_path / "100% of my jobs"  # what cron and the shell could each misread
+    folder = tmp_path / "100% of my jobs"  # characters that cron or the shell could misread
     folder.mkdir()
     start = folder / "pi-appliance"
     start.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m pi_appliance "$@"\n')

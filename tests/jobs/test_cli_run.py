@@ -14,12 +14,12 @@ import pytest
 from pi_appliance.system import files
 from tests.installation import Installation, is_running, wait_until
 
-SLEEPER = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
+SLEEP_CODE = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
 
 
-def sleeper(seconds: str = "1h") -> str:
+def sleeping_job(seconds: str = "1h") -> str:
     """Return a job whose program starts another one, prints both process ids and waits."""
-    inner = json.dumps(SLEEPER)
+    inner = json.dumps(SLEEP_CODE)
     outer = (
         f"import subprocess, sys, os; print(os.getpid(), flush=True); subprocess.run([sys.executable, '-c', {inner}])"
     )
@@ -42,7 +42,7 @@ def test_a_manual_run_prints_output_and_outcome(installation):
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "grüß dich"
     assert "hello: succeeded" in done.stdout
-    assert installation.last("hello")["outcome"] == "succeeded"
+    assert installation.latest_run("hello")["outcome"] == "succeeded"
     assert "grüß dich" in installation.run("jobs", "log", "1").stdout
 
 
@@ -92,30 +92,30 @@ def test_an_unknown_job_is_reported_with_the_most_similar_name(installation):
 
 
 def test_the_timeout_ends_the_run_and_all_its_processes(installation):
-    installation.write(sleeper("1s"))
+    installation.write(sleeping_job("1s"))
     done = installation.run("jobs", "run", "slow")
 
     assert done.returncode == 1
-    assert installation.last("slow")["outcome"] == "timed-out"
+    assert installation.latest_run("slow")["outcome"] == "timed-out"
     assert not any(is_running(pid) for pid in pids(installation))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_run_ends_all_its_processes(installation, number):
-    installation.write(sleeper())
+    installation.write(sleeping_job())
     with installation.start("jobs", "run", "slow") as runner:
         started = pids(installation)
         runner.send_signal(number)
         assert runner.wait(20) == 1
-    assert installation.last("slow")["outcome"] == "stopped"
+    assert installation.latest_run("slow")["outcome"] == "stopped"
     assert not any(is_running(pid) for pid in started)
 
 
 def test_a_killed_run_is_abandoned_without_orphans_or_locks(installation):
-    installation.write(sleeper() + "\nother:\n  kind: command\n  with: {run: [ls]}")
+    installation.write(sleeping_job() + "\nother:\n  kind: command\n  with: {run: [ls]}")
     with installation.start("jobs", "run", "slow") as runner:
         started = pids(installation)
-        assert installation.last("slow")["outcome"] is None, "it is still active"
+        assert installation.latest_run("slow")["outcome"] is None, "it is still active"
         runner.kill()
         runner.wait(20)
     wait_until(lambda: not any(is_running(pid) for pid in started))
@@ -125,19 +125,19 @@ def test_a_killed_run_is_abandoned_without_orphans_or_locks(installation):
 
 
 def test_a_killed_worker_fails_the_run(installation):
-    installation.write(sleeper())
+    installation.write(sleeping_job())
     with installation.start("jobs", "run", "slow") as runner:
         outer, _ = pids(installation)
         child = int(Path(f"/proc/{outer}/stat").read_text("ascii").rpartition(")")[2].split()[1])
         os.kill(child, signal.SIGKILL)
         assert runner.wait(20) == 1
-    assert installation.last("slow")["outcome"] == "failed"
-    assert "by signal 9" in installation.last("slow")["summary"]
+    assert installation.latest_run("slow")["outcome"] == "failed"
+    assert "by signal 9" in installation.latest_run("slow")["summary"]
     wait_until(lambda: not is_running(outer))
 
 
 def test_a_job_never_overlaps_itself(installation):
-    installation.write(sleeper())
+    installation.write(sleeping_job())
     with installation.start("jobs", "run", "slow") as first:
         pids(installation)
         second = installation.run("jobs", "run", "slow")
@@ -157,7 +157,7 @@ def test_an_unavailable_service_is_retried_and_exits_75(installation):
     done = installation.run("jobs", "run", "post", environment=keys)
 
     assert done.returncode == 75
-    assert installation.last("post")["attempts"] == 3
+    assert installation.latest_run("post")["attempts"] == 3
     assert "at try 3: bird: not posted yet: X cannot be reached" in done.stderr
 
 
@@ -173,15 +173,16 @@ def test_a_configuration_may_change_between_attempts(installation, name, outcome
     runner = installation.start("jobs", "run", "post", environment=keys)
     wait_until(
         lambda: (
-            (said := files.read_lock_status(installation.state / "locks" / "post.lock")) and said[2].startswith("try 2")
+            (lock_status := files.read_lock_status(installation.state / "locks" / "post.lock"))
+            and lock_status[2].startswith("try 2")
         )
     )
     installation.write(f"{name}:\n  {job}", "networks: {bird: {kind: preview}}")
     text = installation.config.read_text("utf-8")
     installation.config.write_text(text.replace(str(installation.state), str(installation.folder / "other")), "utf-8")
-    said = runner.communicate(timeout=30)[0]
-    assert says in said
-    assert f"post: {outcome}" in said
+    output = runner.communicate(timeout=30)[0]
+    assert says in output
+    assert f"post: {outcome}" in output
     assert not (installation.folder / "other").exists()
 
 
@@ -268,12 +269,12 @@ def test_a_short_lock_of_another_process_costs_no_slot(installation):
     with files.acquire_lock(installation.state / "locks" / "a.lock") as lock:
         assert lock is not None
         runner = installation.start("jobs", "run", "a", "--slot", "2026-01-01T00:00:00Z")
-        wait_until(lambda: "a.lock" in opened(runner.pid))
+        wait_until(lambda: "a.lock" in open_files(runner.pid))
     runner.communicate(timeout=30)
-    assert installation.last("a")["outcome"] == "succeeded"
+    assert installation.latest_run("a")["outcome"] == "succeeded"
 
 
-def opened(pid: int) -> str:
+def open_files(pid: int) -> str:
     """Return the names of the files that a process has open."""
     names = []
     for path in Path(f"/proc/{pid}/fd").iterdir():
@@ -297,7 +298,7 @@ def test_a_run_ends_normally_without_a_reader(installation, output):
     )
     assert "Traceback" not in done.stderr
     assert (installation.folder / "done").exists()
-    assert installation.last("lasting")["outcome"] == "succeeded"
+    assert installation.latest_run("lasting")["outcome"] == "succeeded"
 
 
 def test_a_run_ends_normally_without_a_log(installation):
@@ -306,7 +307,7 @@ def test_a_run_ends_normally_without_a_log(installation):
     (installation.state / "logs").write_text("a file where the folder should be", "ascii")
     assert installation.run("jobs", "run", "lasting").returncode == 0
     assert (installation.folder / "done").exists()
-    run = installation.last("lasting")
+    run = installation.latest_run("lasting")
     assert run["outcome"] == "succeeded"
     assert "logs/lasting cannot be written" in run["summary"]
 
@@ -355,7 +356,7 @@ def test_a_slot_used_early_is_shown_as_used(installation):
 
 
 def test_an_active_run_is_listed_before_a_later_skipped_one(installation):
-    installation.write(sleeper())
+    installation.write(sleeping_job())
     with installation.start("jobs", "run", "slow") as first:
         pids(installation)
         installation.run("jobs", "run", "slow")
@@ -401,7 +402,7 @@ def test_a_pause_also_holds_after_a_predicted_slot(installation):
     installation.run("jobs", "run", "bot", "--trigger", "cron", "--slot", before)
     installation.run("jobs", "pause", "bot")
     assert installation.run("jobs", "run", "bot", "--trigger", "cron").returncode == 0
-    assert installation.last("bot")["summary"] == "paused"
+    assert installation.latest_run("bot")["summary"] == "paused"
 
 
 def test_a_run_does_not_import_optional_libraries(installation):

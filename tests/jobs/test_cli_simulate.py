@@ -55,7 +55,7 @@ def simulated(home: Installation, *words: str) -> dict[str, Any]:
 
 
 def day(date: str) -> tuple[str, ...]:
-    """Return the options for the whole of `date`."""
+    """Return the options for the day `date`."""
     return "--from", date, "--to", date
 
 
@@ -104,7 +104,7 @@ def test_the_chance_agrees_with_jobs_next(home: Installation) -> None:
     foretold = {
         slot["slot"]: slot["result"] for slot in simulated(home, "draw", "--from", dates[0], "--to", dates[1])["slots"]
     }
-    for slot in coming[:20]:  # within these days, whatever the zone
+    for slot in coming[:20]:  # within these days in any zone
         assert foretold[slot["slot"]] == ("runs" if slot["selected"] else "skipped by chance")
 
 
@@ -178,10 +178,10 @@ def test_jobs_without_slots_are_explained(home: Installation) -> None:
 def test_a_wrong_argument_is_reported_in_one_line(
     home: Installation, words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as error:
         main(["jobs", "simulate", *words, "--config", str(home.config)])
     out, err = capsys.readouterr()
-    assert (left.value.code, out) == (2, "")
+    assert (error.value.code, out) == (2, "")
     assert says in err
 
 

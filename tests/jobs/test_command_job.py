@@ -18,7 +18,7 @@ def run_it(installation, with_: str, more: str = "") -> dict:
     """Run a job and return its row of the history."""
     write(installation, with_, more)
     installation.run("jobs", "run", "it")
-    return installation.last("it")
+    return installation.latest_run("it")
 
 
 def script(installation, text: bytes, name: str = "mine.sh", mode: int = 0o755) -> None:
@@ -36,12 +36,12 @@ def test_the_summary_has_the_last_line_of_output(installation):
 def test_the_program_is_told_about_its_run(installation):
     write(installation, 'run: [sh, -c, \'env | grep ^PI_APPLIANCE_ | sort | tr "\\n" " "\']', "  schedule: '@daily'\n")
     installation.run("jobs", "run", "it")
-    assert installation.last("it")["summary"].endswith(
+    assert installation.latest_run("it")["summary"].endswith(
         "PI_APPLIANCE_JOB=it PI_APPLIANCE_RUN=1 PI_APPLIANCE_TRIGGER=manual"
     )
     installation.run("jobs", "run", "it", "--trigger", "daemon", "--slot", "2027-03-01T00:00:00Z")
     told = "PI_APPLIANCE_SCHEDULED_FOR=2027-03-01T00:00:00Z PI_APPLIANCE_TRIGGER=daemon"
-    assert told in installation.last("it")["summary"]
+    assert told in installation.latest_run("it")["summary"]
 
 
 def test_the_summary_of_a_failure_has_it_too(installation):
@@ -89,7 +89,7 @@ def test_a_program_in_the_home_directory_is_found(installation):
 )
 def test_a_script_that_cannot_be_run_is_reported_with_a_remedy(installation, text, mode, says):
     if mode == 0o644 and os.geteuid() == 0:
-        mode = 0o600  # root may execute nothing that nobody may
+        mode = 0o600  # even root cannot execute a file without the permission
     script(installation, text, mode=mode)
     run = run_it(installation, "run: [./mine.sh]")
     assert run["outcome"] == "failed"
@@ -137,9 +137,11 @@ def test_the_standard_input_comes_from_the_file(installation):
 def test_it_gets_its_variables_but_no_secrets(installation):
     (installation.folder / "secrets.env").touch(0o600)
     write(installation, "run: [env], environment: {LEVEL: '2', HOME: /elsewhere}")
-    said = installation.run("jobs", "run", "it", environment={"X_ACCESS_TOKEN": "hush", "WEB_PASSWORD": "hush"}).stdout
-    assert {"LEVEL=2", "HOME=/elsewhere"} <= set(said.splitlines())
-    assert "hush" not in said
+    output = installation.run(
+        "jobs", "run", "it", environment={"X_ACCESS_TOKEN": "hush", "WEB_PASSWORD": "hush"}
+    ).stdout
+    assert {"LEVEL=2", "HOME=/elsewhere"} <= set(output.splitlines())
+    assert "hush" not in output
 
 
 def test_it_inherits_neither_ignored_signals_nor_open_files(installation):

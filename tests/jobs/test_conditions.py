@@ -57,16 +57,16 @@ def pi(tmp_path):
     return Pi(tmp_path)
 
 
-def unmet(wanted: Conditions, pi: Pi, free: int = 10**9, said: str = "") -> str:
-    return find_unmet(wanted, sensors=pi.sensors, free=lambda: free, run=lambda _: said)
+def unmet(conditions: Conditions, pi: Pi, free: int = 10**9, program_output: str = "") -> str:
+    return find_unmet(conditions, sensors=pi.sensors, free=lambda: free, run=lambda _: program_output)
 
 
 def test_heat_is_reported_with_both_numbers(pi):
-    wanted = Conditions(temperature_below=75.0)
+    conditions = Conditions(temperature_below=75.0)
     pi.heat(74.9)
-    assert unmet(wanted, pi) == ""
+    assert unmet(conditions, pi) == ""
     pi.heat(75)
-    assert unmet(wanted, pi) == "temperature 75.0 °C is not below 75 °C"
+    assert unmet(conditions, pi) == "temperature 75.0 °C is not below 75 °C"
     pi.heat(78.2)
     assert unmet(Conditions(temperature_below=72.5), pi) == "temperature 78.2 °C is not below 72.5 °C"
 
@@ -80,9 +80,9 @@ def test_bad_power_and_throttling_count_while_they_last(pi, bits, says):
 
 
 def test_free_space_is_compared_in_bytes(pi):
-    wanted = Conditions(disk_free=parse_size("500MB"))
-    assert unmet(wanted, pi, free=500_000_000) == ""
-    assert unmet(wanted, pi, free=499_900_000) == "499.9MB free, less than 500MB"
+    conditions = Conditions(disk_free=parse_size("500MB"))
+    assert unmet(conditions, pi, free=500_000_000) == ""
+    assert unmet(conditions, pi, free=499_900_000) == "499.9MB free, less than 500MB"
 
 
 def test_without_a_default_route_nothing_is_online(pi):
@@ -97,43 +97,43 @@ def test_without_a_sensor_its_conditions_hold(pi):
 
 def test_a_command_is_run_last_and_only_if_the_rest_holds(pi):
     pi.heat(80)
-    wanted = Conditions(temperature_below=75.0, command=["x"])
-    assert unmet(wanted, pi, said="x ended with status 1").startswith("temperature")
+    conditions = Conditions(temperature_below=75.0, command=["x"])
+    assert unmet(conditions, pi, program_output="x ended with status 1").startswith("temperature")
     pi.heat(20)
-    assert unmet(wanted, pi, said="x ended with status 1") == "x ended with status 1"
+    assert unmet(conditions, pi, program_output="x ended with status 1") == "x ended with status 1"
 
 
-def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
+def run_check(argv: list[str], folder: Path, timeout: float = 30) -> str:
     with process.StopSignal().catch_signals() as stop:
-        return check_command(argv, folder, stop, patience=patience)
+        return check_command(argv, folder, stop, patience=timeout)
 
 
 def test_a_command_answers_by_its_exit_status(tmp_path):
-    assert answer(["test", "-d", "."], tmp_path) == ""
-    assert answer(["test", "-e", "nothing"], tmp_path) == "test ended with status 1"
-    assert answer(["sh", "-c", "pwd > here; kill -SEGV $$"], tmp_path) == "sh was ended by SIGSEGV"
+    assert run_check(["test", "-d", "."], tmp_path) == ""
+    assert run_check(["test", "-e", "nothing"], tmp_path) == "test ended with status 1"
+    assert run_check(["sh", "-c", "pwd > here; kill -SEGV $$"], tmp_path) == "sh was ended by SIGSEGV"
     assert (tmp_path / "here").read_text() == f"{tmp_path}\n"
 
 
 @pytest.mark.parametrize("program", ["./nothing", "nosuchprogram", "/no/such", "~no-such-user/x"])
 def test_a_command_that_cannot_be_run_never_holds(tmp_path, program):
-    assert answer([program], tmp_path) == f"{program} cannot be run: No such file or directory"
+    assert run_check([program], tmp_path) == f"{program} cannot be run: No such file or directory"
 
 
 def test_a_command_is_relative_to_the_file_and_its_arguments_stay_unchanged(tmp_path):
     (tmp_path / "ask.sh").write_text('#!/bin/sh\n[ "$1" = "{fd}" ] && [ -z "$X_ACCESS_TOKEN" ]\n', "ascii")
     (tmp_path / "ask.sh").chmod(0o755)
-    assert answer(["./ask.sh", "{fd}"], tmp_path) == ""
+    assert run_check(["./ask.sh", "{fd}"], tmp_path) == ""
 
 
 def test_a_command_gets_no_secrets(tmp_path, monkeypatch):
     monkeypatch.setenv("X_ACCESS_TOKEN", "hush")
-    assert answer(["sh", "-c", 'test -z "$X_ACCESS_TOKEN"'], tmp_path) == ""
+    assert run_check(["sh", "-c", 'test -z "$X_ACCESS_TOKEN"'], tmp_path) == ""
 
 
 def test_a_command_that_times_out_ends_with_its_processes(tmp_path):
     hangs = ["sh", "-c", "setsid sleep 60 & echo $! > pid; sleep 60"]
-    assert answer(hangs, tmp_path, 0.5) == "sh gave no answer within 0.5 s"
+    assert run_check(hangs, tmp_path, 0.5) == "sh gave no answer within 0.5 s"
     assert not is_running(int((tmp_path / "pid").read_text()))
 
 
@@ -152,10 +152,10 @@ def job(installation, keys: str, name: str = "it"):
     ],
 )
 def test_the_conditions_of_this_machine_can_be_read(installation, keys, says):
-    wanted, config = job(installation, keys), load_config(installation.config)
+    conditions, config = job(installation, keys), load_config(installation.config)
     config.state_dir.mkdir()
     with process.StopSignal().catch_signals() as stop:
-        why = find_unmet_condition(wanted, config, stop)
+        why = find_unmet_condition(conditions, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
 
@@ -171,11 +171,11 @@ def test_missing_sensors_of_a_job_are_known(installation, pi):
 
 def test_a_run_is_suspended_until_it_is_five_degrees_cooler(pi):
     pause = SuspendMonitor(SuspendWhen(temperature_above=80.0), pi.sensors)
-    said = []
+    messages = []
     for degrees in (79, 80, 80.1, 83.14, 78, 75.1, 75, 79, 81):
         pi.heat(degrees)
-        said.append(pause.reason())
-    assert said == ["", "", "80.1 °C", "83.1 °C", "78.0 °C", "75.1 °C", "", "", "81.0 °C"]
+        messages.append(pause.reason())
+    assert messages == ["", "", "80.1 °C", "83.1 °C", "78.0 °C", "75.1 °C", "", "", "81.0 °C"]
 
 
 def test_a_run_is_suspended_while_the_power_is_bad(pi):
@@ -259,5 +259,5 @@ def test_a_suspended_run_ends_with_its_runner(installation, pi, tmp_path, number
         finally:
             runner.kill()
     wait_until(lambda: not is_running(pid))
-    outcome = wait_until(lambda: installation.last("it")["outcome"])  # once its processes have ended
+    outcome = wait_until(lambda: installation.latest_run("it")["outcome"])  # once its processes have ended
     assert outcome == ("stopped" if number == signal.SIGTERM else "abandoned")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.installation import Installation
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 
 # The comments and the order of the file are the owner's.
 JOBS = """\
@@ -41,7 +41,7 @@ def appliance(tmp_path: Path):
     indented = "".join(f"  {line}\n" for line in JOBS.splitlines())
     path = configuration(tmp_path, jobs=indented)
     path.write_text(path.read_text() + REST)
-    with served(path) as result:
+    with serving(path) as result:
         yield result
 
 
@@ -89,27 +89,27 @@ def test_only_what_differs_is_written(
     appliance: ServedAppliance, name: str, values: dict[str, object], old: str, new: str
 ) -> None:
     before = text_of(appliance)
-    version = appliance.ask(f"/api/v1/jobs/{name}").json["version"]
-    answer = appliance.ask(f"/api/v1/jobs/{name}", {**values, "version": version}, method="PATCH")
+    version = appliance.request(f"/api/v1/jobs/{name}").json["version"]
+    answer = appliance.request(f"/api/v1/jobs/{name}", {**values, "version": version}, method="PATCH")
     assert answer.status == 200, answer.text
     assert text_of(appliance) in (before.replace(old, new), before.replace(old, new.strip('"')))
-    again = appliance.ask(f"/api/v1/jobs/{name}", {**values, "version": version}, method="PATCH")
+    again = appliance.request(f"/api/v1/jobs/{name}", {**values, "version": version}, method="PATCH")
     assert again.status == 409
     assert "changed by somebody else" in again.text
 
 
 def test_a_program_is_neither_shown_nor_added_nor_copied(appliance: ServedAppliance) -> None:
     before = text_of(appliance)
-    shown = appliance.ask("/api/v1/jobs/backup")
+    shown = appliance.request("/api/v1/jobs/backup")
     assert shown.json["values"] == {"schedule": "@daily", "conditions.online": "true"}
     assert "secret" not in shown.text
     refused = [
-        appliance.ask("/api/v1/jobs", {"name": "x", "kind": "command", "set": ["with.run=[id]"]}),
-        appliance.ask("/api/v1/jobs/backup/copy", {}),
-        appliance.ask("/api/v1/jobs/backup", {"set": ["with.run=[id]"]}, method="PATCH"),
-        appliance.ask("/api/v1/jobs/daily", {"set": ["conditions={command: [id]}"]}, method="PATCH"),
-        appliance.ask("/api/v1/jobs/daily", {"set": ["conditions.command=[id]"]}, method="PATCH"),
-        appliance.ask("/api/v1/jobs/daily", {"set": ["kind=command"]}, method="PATCH"),
+        appliance.request("/api/v1/jobs", {"name": "x", "kind": "command", "set": ["with.run=[id]"]}),
+        appliance.request("/api/v1/jobs/backup/copy", {}),
+        appliance.request("/api/v1/jobs/backup", {"set": ["with.run=[id]"]}, method="PATCH"),
+        appliance.request("/api/v1/jobs/daily", {"set": ["conditions={command: [id]}"]}, method="PATCH"),
+        appliance.request("/api/v1/jobs/daily", {"set": ["conditions.command=[id]"]}, method="PATCH"),
+        appliance.request("/api/v1/jobs/daily", {"set": ["kind=command"]}, method="PATCH"),
     ]
     assert [each.status for each in refused] == [409, 409, 422, 422, 422, 422]
     assert all("on the machine only" in each.text for each in refused[:2])
@@ -134,16 +134,16 @@ def test_a_wrong_value_is_refused_by_its_key(
     appliance: ServedAppliance, values: dict[str, object], message: str
 ) -> None:
     before = text_of(appliance)
-    answer = appliance.ask("/api/v1/jobs/daily", values, method="PATCH")
+    answer = appliance.request("/api/v1/jobs/daily", values, method="PATCH")
     assert answer.status in (400, 422)
     assert message in answer.json["error"]
     assert text_of(appliance) == before
 
 
 def test_a_job_that_others_need_or_that_runs_is_not_removed(appliance: ServedAppliance) -> None:
-    assert appliance.ask("/api/v1/jobs/daily", {"schedule": "", "chance": "", "set": ["depends-on=solve"]},
+    assert appliance.request("/api/v1/jobs/daily", {"schedule": "", "chance": "", "set": ["depends-on=solve"]},
                          method="PATCH").json["when"] == "after solve"  # fmt: skip
-    assert "no job is called 'solve'" in appliance.ask("/api/v1/jobs/solve", method="DELETE").text
-    assert appliance.ask("/api/v1/jobs/daily", method="DELETE").json == {"job": "daily"}
-    assert appliance.ask("/api/v1/jobs/solve", method="DELETE").status == 200
-    assert appliance.ask("/api/v1/jobs/gone", method="DELETE").status == 404
+    assert "no job is called 'solve'" in appliance.request("/api/v1/jobs/solve", method="DELETE").text
+    assert appliance.request("/api/v1/jobs/daily", method="DELETE").json == {"job": "daily"}
+    assert appliance.request("/api/v1/jobs/solve", method="DELETE").status == 200
+    assert appliance.request("/api/v1/jobs/gone", method="DELETE").status == 404

@@ -1,4 +1,4 @@
-"""A run that takes long: its runner becomes small, and everything works as before."""
+"""A long run: the small runner takes over, and everything still works."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ PROGRAMS = {
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, dict[str, Process]]]:
+def long_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, dict[str, Process]]]:
     """Yield an installation and its long runs, all started at once, when their runners are small."""
     installation = Installation(tmp_path_factory.mktemp("house"))
     job = '{0}:\n  kind: command\n  timeout: {1}\n  with: {{run: [sh, -c, "{2}"]}}\n'
@@ -60,11 +60,11 @@ def log_of(installation: Installation, job: str) -> str:
     return read_log(path)
 
 
-def test_the_small_runner_holds_the_lock_and_writes_the_log(house):
-    installation, runs = house
+def test_the_small_runner_holds_the_lock_and_writes_the_log(long_runs):
+    installation, runs = long_runs
     assert is_small(runs["speaks"])
     assert files.is_locked(installation.state / "locks" / "speaks.lock")
-    assert installation.last("speaks")["outcome"] is None
+    assert installation.latest_run("speaks")["outcome"] is None
     (installation.folder / "go").touch()
     wait_until(lambda: log_of(installation, "speaks") == "before\nmeanwhile\n")
     assert is_small(runs["speaks"])
@@ -72,23 +72,23 @@ def test_the_small_runner_holds_the_lock_and_writes_the_log(house):
     (installation.folder / "end").touch()
     assert runs["speaks"].wait(60) == 0
     assert log_of(installation, "speaks") == "before\nmeanwhile\nafter\n"
-    ended = installation.last("speaks")
+    ended = installation.latest_run("speaks")
     assert (ended["outcome"], ended["summary"], ended["attempts"]) == ("succeeded", "sh ended well: after", 1)
     assert ended["details"] == {"status": 0}
 
 
-def test_the_first_output_comes_late(house):
-    installation, runs = house
+def test_the_first_output_comes_late(long_runs):
+    installation, runs = long_runs
     (installation.folder / "go").touch()
     assert runs["silent"].wait(60) == 1
-    ended = installation.last("silent")
+    ended = installation.latest_run("silent")
     assert (ended["outcome"], ended["summary"]) == ("failed", "sh ended with status 3: after")
     assert log_of(installation, "silent") == "after\n"
     assert runs["silent"].stdout.read().startswith("silent: failed in "), "cron mails it"
 
 
-def test_a_long_output_keeps_its_first_and_last_part(house):
-    installation, runs = house
+def test_a_long_output_keeps_its_first_and_last_part(long_runs):
+    installation, runs = long_runs
     (installation.folder / "go").touch()
     assert runs["floods"].wait(60) == 0
     log = log_of(installation, "floods")
@@ -98,23 +98,25 @@ def test_a_long_output_keeps_its_first_and_last_part(house):
     assert f"{3_000_010 - MAX_LOG_BYTES:,} bytes of output omitted" in log
 
 
-def test_it_is_cancelled(house):
-    installation, runs = house
+def test_it_is_cancelled(long_runs):
+    installation, runs = long_runs
     assert files.request_stop(
-        installation.state / "locks" / "cancelled.lock", installation.last("cancelled")["id"], "cancelled by a person"
+        installation.state / "locks" / "cancelled.lock",
+        installation.latest_run("cancelled")["id"],
+        "cancelled by a person",
     )
     assert runs["cancelled"].wait(60) == 1
-    ended = installation.last("cancelled")
+    ended = installation.latest_run("cancelled")
     assert (ended["outcome"], ended["summary"]) == ("stopped", "cancelled by a person")
     log = log_of(installation, "cancelled")
     assert log.startswith("before\n")
     assert log.endswith("tidied up\n"), "the program has time to end"
 
 
-def test_it_ends_at_its_timeout(house):
-    installation, runs = house
+def test_it_ends_at_its_timeout(long_runs):
+    installation, runs = long_runs
     assert runs["timed"].wait(60) == 1
-    ended = installation.last("timed")
+    ended = installation.latest_run("timed")
     assert (ended["outcome"], ended["summary"]) == ("timed-out", "ended after its timeout of 40s")
 
 
@@ -122,21 +124,21 @@ def pid_in(path: Path) -> int:
     return int(wait_until(lambda: path.exists() and path.read_text("ascii")))
 
 
-def test_a_killed_supervisor_leaves_no_orphan(house):
-    installation, runs = house
+def test_a_killed_supervisor_leaves_no_orphan(long_runs):
+    installation, runs = long_runs
     orphan = pid_in(installation.folder / "unguarded.pid")
     os.kill(supervisor_of(runs["unguarded"]), signal.SIGKILL)
     assert runs["unguarded"].wait(60) == 1
     assert not is_running(orphan)
-    ended = installation.last("unguarded")
+    ended = installation.latest_run("unguarded")
     assert ended["outcome"] == "failed"
     assert "by signal 9" in ended["summary"]
 
 
-def test_a_killed_small_runner_leaves_no_orphan(house):
-    installation, runs = house
+def test_a_killed_small_runner_leaves_no_orphan(long_runs):
+    installation, runs = long_runs
     orphan = pid_in(installation.folder / "orphaned.pid")
     assert is_small(runs["orphaned"])
     runs["orphaned"].kill()
     wait_until(lambda: not is_running(orphan))
-    wait_until(lambda: installation.last("orphaned")["outcome"] == "abandoned")
+    wait_until(lambda: installation.latest_run("orphaned")["outcome"] == "abandoned")

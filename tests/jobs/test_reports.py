@@ -1,4 +1,4 @@
-"""Report sets: published as a whole, the newest at fixed names, a limited number."""
+"""Report sets: they are published atomically, the latest has fixed names, and their number is limited."""
 
 import os
 import subprocess
@@ -94,10 +94,10 @@ def test_a_kill_at_any_time_leaves_one_complete_set(tmp_path: Path) -> None:
         write(folder, keep=1, result="old", more="old", first="old")
         words = [sys.executable, "-c", KILLED, str(folder), str(number)]
         status = subprocess.run(words, env=environment, check=False, timeout=60).returncode
-        seen = {path.stem: path.read_text() for path in folder.glob("*.txt") if path.is_file()}
+        contents = {path.stem: path.read_text() for path in folder.glob("*.txt") if path.is_file()}
         old = dict.fromkeys(("result", "more", "first"), "old")
         new = dict.fromkeys(("result", "more", "second"), "new")
-        assert seen in (old, new), f"killed at change {number}"
+        assert contents in (old, new), f"killed at change {number}"
         write(folder, NIGHT + timedelta(days=7), keep=1, result="the last one")
         assert names(folder) == {"2026-11-28_0330", "result.txt"}
         if not status:
@@ -192,9 +192,9 @@ def test_a_set_with_an_older_date_stays(tmp_path: Path) -> None:
 
 
 def test_drafts_of_a_power_cut_are_deleted(tmp_path: Path) -> None:
-    for left in (".2026-11-21_0330.new", ".2026-11-19_0330.new", f".2026-11-18_0330.{os.getpid()}.new"):
-        (tmp_path / left).mkdir()
-        (tmp_path / left / "half.txt").write_text("of a machine that lost its power")
+    for name in (".2026-11-21_0330.new", ".2026-11-19_0330.new", f".2026-11-18_0330.{os.getpid()}.new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "half.txt").write_text("of a machine that lost its power")
     (tmp_path / ".owners.new").mkdir()
     write(tmp_path, result="whole")
     assert names(tmp_path / "2026-11-21_0330") == {"result.txt"}

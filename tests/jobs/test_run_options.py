@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.installation import Installation
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 JOBS = """
 daily: {kind: tweet, schedule: "@daily", chance: 1/1000, with: {lines: lines.txt, network: here}}
@@ -47,12 +47,12 @@ def test_what_a_run_does_not_take_is_refused_in_one_line(home: Installation, wor
 def test_a_run_takes_its_options_and_is_manual_with_and_without_a_daemon(home: Installation) -> None:
     before = home.config.read_text()
     assert "by hand" in home.run("jobs", "run", "daily", "--with", "text=by hand").stdout
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         done = home.run("jobs", "run", "daily", "--with", "text=by the daemon")
         assert "posted to here: by the daemon" in done.stdout
         page = f"{daemon.page}/jobs/solve/run"
-        sent = urlencode({"with.generate": "1", "with.boards": "seventeen\r\n"}).encode()
-        with urllib.request.urlopen(page, sent) as answer:
+        form = urlencode({"with.generate": "1", "with.boards": "seventeen\r\n"}).encode()
+        with urllib.request.urlopen(page, form) as answer:
             assert "/runs/" in answer.url
             assert "<dt>Started by</dt><dd>hand</dd>" in answer.read().decode()
         with pytest.raises(urllib.error.HTTPError) as refused:
@@ -82,6 +82,6 @@ def test_a_dismissed_failure_is_hidden_until_the_job_fails_again(home: Installat
     assert not is_failing()
     assert "failed (dismissed)" in home.run("jobs", "list").stdout
     assert home.run("jobs", "dismiss", "fail").returncode == 1
-    assert home.last("fail")["outcome"] == "failed", "the history still has it"
+    assert home.latest_run("fail")["outcome"] == "failed", "the history still has it"
     home.run("jobs", "run", "fail")
     assert is_failing()

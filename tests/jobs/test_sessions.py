@@ -13,7 +13,7 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock, files
 from pi_appliance.system.runtime_socket import NO_HANDOVER
 from tests.installation import ROOT, Installation, is_running, wait_until
-from tests.test_daemon import Up, up
+from tests.test_daemon import RunningDaemon, running_daemon
 
 KINDS = {"PYTHONPATH": f"{ROOT / 'tests' / 'fakes' / 'plugins'}:{ROOT}"}
 QUIET = "web: {port: 0}\nstop-grace: 1m"  # a session is not waited for so long
@@ -39,9 +39,9 @@ class Home(Installation):
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    made = Home(tmp_path)
-    made.write(SESSION, QUIET)
-    return made
+    new_home = Home(tmp_path)
+    new_home.write(SESSION, QUIET)
+    return new_home
 
 
 def open_state(home: Installation) -> Appliance:
@@ -73,23 +73,23 @@ def wait_for_diary(home: Home, count: int) -> list[str]:
     return wait_until(lambda: home.diary if len(home.diary) >= count else None)
 
 
-def stop(home: Home, daemon: Up) -> None:
+def stop(home: Home, daemon: RunningDaemon) -> None:
     """Stop the session, then the daemon."""
     send_signal(home, "stop")
     wait_until(lambda: home.diary[-1] == "ends")
-    daemon.hears(signal.SIGTERM)
+    daemon.send_signal(signal.SIGTERM)
     assert daemon.status() == 0
 
 
 def test_a_request_starts_at_once_with_its_options_and_receives_signals(home):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         request_run(home, {"name": "asked", "level": 7})
         wait_for_diary(home, 1)
         send_signal(home, "snooze")
         assert wait_for_diary(home, 2)[1] == "hears snooze"
         stop(home, daemon)
     assert home.diary[0].startswith("begins: asked 7 in")
-    run = home.last("one")
+    run = home.latest_run("one")
     assert (run["scheduled_for"], run["trigger"], run["outcome"], run["summary"]) == (
         *("request:1", "manual", "succeeded"),
         "asked 7 was told to stop",
@@ -98,21 +98,21 @@ def test_a_request_starts_at_once_with_its_options_and_receives_signals(home):
 
 @pytest.mark.slow
 def test_the_next_daemon_resumes_a_session(home):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         request_run(home, {"name": "asked"})
         wait_for_diary(home, 1)
-        daemon.hears(signal.SIGTERM)
+        daemon.send_signal(signal.SIGTERM)
         assert daemon.status() == 0
-    assert (home.last("one")["outcome"], has_checkpoint(home)) == ("stopped", True)
-    with up(home) as daemon:
+    assert (home.latest_run("one")["outcome"], has_checkpoint(home)) == ("stopped", True)
+    with running_daemon(home) as daemon:
         assert wait_for_diary(home, 2)[1].startswith("goes on: asked 40 in")
         stop(home, daemon)
-    assert (home.last("one")["outcome"], has_checkpoint(home)) == ("succeeded", False)
+    assert (home.latest_run("one")["outcome"], has_checkpoint(home)) == ("succeeded", False)
 
 
 @pytest.mark.slow
 def test_a_session_is_resumed_after_sigkill(home):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         request_run(home, {})
         wait_for_diary(home, 1)
         pid = home.pid()
@@ -120,7 +120,7 @@ def test_a_session_is_resumed_after_sigkill(home):
         daemon.process.wait(60)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_running(pid))
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         assert wait_for_diary(home, 2)[1].startswith("goes on: file 40")
         os.kill(home.pid(), signal.SIGKILL)
         assert wait_for_diary(home, 3)[2].startswith("goes on: file 40")
@@ -129,22 +129,22 @@ def test_a_session_is_resumed_after_sigkill(home):
 
 
 def test_a_cancelled_session_is_not_resumed(home):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         request_run(home, {})
         wait_for_diary(home, 1)
         assert home.run("jobs", "cancel", "one").returncode == 0
-        wait_until(lambda: home.last("one")["outcome"])
-        assert (home.last("one")["summary"], has_checkpoint(home)) == ("cancelled by a person", False)
+        wait_until(lambda: home.latest_run("one")["outcome"])
+        assert (home.latest_run("one")["summary"], has_checkpoint(home)) == ("cancelled by a person", False)
         request_run(home, {"name": "next"})
         wait_for_diary(home, 2)
         stop(home, daemon)
 
 
 def test_an_interrupted_session_can_be_cancelled(home):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         request_run(home, {})
         wait_for_diary(home, 1)
-        daemon.hears(signal.SIGTERM)
+        daemon.send_signal(signal.SIGTERM)
         daemon.status()
     assert home.run("jobs", "cancel", "one").stdout == "run 1 of one was asked to end\n"
     assert not has_checkpoint(home)
@@ -183,14 +183,14 @@ def test_a_run_that_the_daemon_starts_for_a_withdrawn_request_prints_nothing(hom
 
 
 def test_the_session_of_a_removed_job_is_dropped(home):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         request_run(home, {})
         wait_for_diary(home, 1)
-        daemon.hears(signal.SIGTERM)
+        daemon.send_signal(signal.SIGTERM)
         daemon.status()
     home.write("other:\n  kind: command\n  with: {run: ['true']}", QUIET)
-    with up(home) as daemon:
-        wait_until(lambda: "job=one was removed" in daemon.said)
+    with running_daemon(home) as daemon:
+        wait_until(lambda: "job=one was removed" in daemon.output)
     assert not has_checkpoint(home)
 
 
@@ -198,12 +198,12 @@ def test_the_session_of_a_removed_job_is_dropped(home):
 def test_a_one_shot_job_pauses_itself_and_is_resumed(home):
     every = "one:\n  kind: session\n  schedule: every 1s\n  with: {diary: diary, one-shot: true}"
     home.write(every, QUIET)
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         wait_for_diary(home, 1)
-        daemon.hears(signal.SIGTERM)
+        daemon.send_signal(signal.SIGTERM)
         daemon.status()
     assert home.json("jobs", "list")[0]["paused"]
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         assert wait_for_diary(home, 2)[1].startswith("goes on: plain 40")
         stop(home, daemon)
     ran = [run for run in home.json("jobs", "history") if run["attempts"]]

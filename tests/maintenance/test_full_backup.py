@@ -1,4 +1,4 @@
-"""A backup of the whole appliance makes a new card the same appliance."""
+"""A full backup turns a new card into the same appliance."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.installation import PROGRAM, Installation, wait_until
 from tests.warm_program import run_process
-from tests.web.served_appliance import served
+from tests.web.served_appliance import serving
 
 PASSPHRASE = "four words are enough"
 SECRET = "WEB_PASSWORD=correct horse\n"
@@ -81,8 +81,8 @@ def test_a_new_card_becomes_the_same_appliance(old: Installation, new: Installat
     assert new.config.with_name("appliance.yaml.before-restore").read_text() == starter
     secrets = new.folder / "secrets.env"
     assert (secrets.read_text(), secrets.stat().st_mode & 0o777) == (SECRET, 0o600)
-    kept = new.folder / "secrets.env.before-restore"
-    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ("WEB_PASSWORD=of the set-up\n", 0o600)
+    saved_files = new.folder / "secrets.env.before-restore"
+    assert (saved_files.read_text(), saved_files.stat().st_mode & 0o777) == ("WEB_PASSWORD=of the set-up\n", 0o600)
     for name in ("networks/sky/session.json", "reports/pegs/result.txt"):
         assert (new.state / name).read_text() == f"the {name}"
     assert [run["job"] for run in new.json("jobs", "history")] == ["tweets"]
@@ -127,18 +127,18 @@ def test_the_page_restores_the_history_of_a_whole_backup_and_does_not_send_it(ol
     drive.mkdir()
     old.write(TWEETS, f"{NETWORKS}\nbackup: {{folder: '{drive}', whole: true}}\nweb: {{port: 0}}")
     write_secrets(old, "")
-    with served(old.config) as appliance:
-        assert "no backup can be written to its folder" in appliance.ask("/health").json["degraded"]
+    with serving(old.config) as appliance:
+        assert "no backup can be written to its folder" in appliance.request("/health").json["degraded"]
         write_secrets(old, f"BACKUP_PASSPHRASE={PASSPHRASE}\n")
-        assert "degraded" not in appliance.ask("/health").json
-        made = appliance.ask("/api/v1/system/backups", {}).json[-1]
-        assert made["name"] == next(drive.iterdir()).name
-        page = appliance.ask("/system/backup").text
-        assert f'href="/system/backup/stored/{made["name"]}"' not in page
+        assert "degraded" not in appliance.request("/health").json
+        backup = appliance.request("/api/v1/system/backups", {}).json[-1]
+        assert backup["name"] == next(drive.iterdir()).name
+        page = appliance.request("/system/backup").text
+        assert f'href="/system/backup/stored/{backup["name"]}"' not in page
         assert "the whole appliance" in page
-        refused = appliance.ask(f"/system/backup/stored/{made['name']}")
+        refused = appliance.request(f"/system/backup/stored/{backup['name']}")
         assert (refused.status, f"this backup holds the secrets; copy it from {drive}" in refused.text) == (403, True)
-        assert appliance.ask(f"/api/v1/system/backups/{made['name']}/restore", {}).status == 200
+        assert appliance.request(f"/api/v1/system/backups/{backup['name']}/restore", {}).status == 200
         wait_until(lambda: appliance.daemon.restarts)
 
 
@@ -162,8 +162,8 @@ def test_nothing_that_exists_is_lost(old: Installation, new: Installation, tmp_p
         assert run(new, "restore", str(archive)).returncode == 0
     assert (report.read_text(), session.read_text()) == ("newer", "newer")
     assert (new.folder / "secrets.env").read_text() == "WEB_PASSWORD=of the set-up\n"
-    kept = sorted(path.name for path in new.folder.glob("*.before-restore*"))
-    assert kept == ["appliance.yaml.before-restore", "appliance.yaml.before-restore-2"]
+    saved_files = sorted(path.name for path in new.folder.glob("*.before-restore*"))
+    assert saved_files == ["appliance.yaml.before-restore", "appliance.yaml.before-restore-2"]
 
 
 def test_secrets_are_left_out_unless_they_are_encrypted(old: Installation, tmp_path: Path) -> None:

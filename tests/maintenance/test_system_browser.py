@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.installation import Installation
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 from tests.web.chromium import CHROMIUM, launch_chromium
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
@@ -26,7 +26,7 @@ def page() -> Iterator[Page]:
 def test_the_doctor_answers_at_once_and_a_restart_comes_back_by_itself(installation: Installation, page: Page) -> None:
     installation.write("broken: {kind: command, with: {run: ['false']}}", f"web: {{port: {free_port()}}}")
     installation.run("jobs", "run", "broken")
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         page.goto(f"{daemon.page}/system")
         page.get_by_role("button", name="Check everything").click()
         expect(page.locator("#doctor")).to_contain_text("Checking …", timeout=300)
@@ -37,14 +37,14 @@ def test_the_doctor_answers_at_once_and_a_restart_comes_back_by_itself(installat
         page.get_by_role("button", name="Restart", exact=True).click()
         expect(page.get_by_role("heading", name="Restarting …")).to_be_visible()
         expect(page).to_have_url(re.compile("/system$"), timeout=30_000)
-        assert daemon.said.count("starting again") == 1
+        assert daemon.output.count("starting again") == 1
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.slow
 def test_the_page_says_so_if_the_appliance_does_not_come_back(installation: Installation, page: Page) -> None:
     installation.write("", f"web: {{port: {free_port()}}}")
-    with up(installation, {"NOTIFY_SOCKET": str(installation.folder / "nobody")}) as daemon:
+    with running_daemon(installation, {"NOTIFY_SOCKET": str(installation.folder / "nobody")}) as daemon:
         page.goto(f"{daemon.page}/system/power")
         page.clock.install()
         page.get_by_text("Restart the appliance").last.click()

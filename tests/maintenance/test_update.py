@@ -1,4 +1,4 @@
-"""The command `update`: what it installs, and what it refuses. The archives install stand-ins of releases."""
+"""The command `update`: installed and refused releases. The archives install fake releases."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from pi_appliance.maintenance.releases import Installation
 from pi_appliance.maintenance.update_install import update
 from tests.fakes.release_server import ReleaseServer, release_server
 
-# Like deploy/install.sh, it builds the release beside the old one and switches the link in one step.
+# Like deploy/install.sh, it builds the release next to the old one and switches the link atomically.
 INSTALL = """
 [ "$1 $2" = "--yes --prefix" ] || exit 2
 here=$(dirname "$(dirname "$0")")

@@ -1,4 +1,4 @@
-"""The daemon looks for a newer release, and leaves its installation to root."""
+"""The daemon checks for a newer release. Root installs it."""
 
 import asyncio
 import json

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import soft_kind
+from tests.fakes.soft_player import registered_soft_kind
 from tests.music.mpd.mpd_fixtures import full_library, server, three
 from tests.web.conftest import appliance
 
@@ -20,5 +20,5 @@ def driven() -> DrivenTime:
 @pytest.fixture
 def soft_players() -> Iterator[None]:
     """Register the player kind `soft`."""
-    with soft_kind():
+    with registered_soft_kind():
         yield

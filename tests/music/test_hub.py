@@ -64,7 +64,7 @@ def connected(hub: PlayerHub) -> Callable[[], object]:
     return lambda: hub.state is not None
 
 
-def answers(place: Path) -> bool:
+def is_mpd_listening(place: Path) -> bool:
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(place))
@@ -165,7 +165,7 @@ def test_without_an_answer_the_private_mpd_plays_until_the_hub_ends(tmp_path: Pa
             await wait_until(
                 hub, lambda: hub.state and (hub.state.playback, hub.state.volume) == (PlaybackState.PLAYING, 20)
             )
-            assert answers(place)
+            assert is_mpd_listening(place)
             return place
 
     async def until_in_library(player: Player) -> None:
@@ -175,7 +175,7 @@ def test_without_an_answer_the_private_mpd_plays_until_the_hub_ends(tmp_path: Pa
                 if "one.wav" in [entry.uri for entry in (await player.list_directory()).items]:
                     return
 
-    assert not answers(asyncio.run(scenario())), "the stand-in ended with the hub"
+    assert not is_mpd_listening(asyncio.run(scenario())), "the stand-in ended with the hub"
 
 
 @needs_mpd
@@ -191,7 +191,7 @@ def test_the_hub_switches_over_when_the_configured_mpd_appears(tmp_path: Path) -
                 await asyncio.to_thread(server.start)
                 await wait_until(hub, lambda: hub.state is not None and not hub.uses_fallback)
                 assert (hub.upstream, hub.error) == (("127.0.0.1", server.port), "")
-                assert not answers(place), "the stand-in is not needed any more"
+                assert not is_mpd_listening(place), "the stand-in is not needed any more"
 
         asyncio.run(scenario())
 
@@ -238,10 +238,10 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     ) as appliance:
         assert appliance.stdout is not None
         place = Path(appliance.stdout.readline().strip())
-        assert answers(place)
+        assert is_mpd_listening(place)
         appliance.kill()
     eventually(lambda: not pids_of(tmp_path))
-    assert not answers(place)
+    assert not is_mpd_listening(place)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_an_idle_hub_does_not_wake_up(server: MpdServer, tmp_path: Path) -> None
             await wait_until(hub, connected(hub))
             watchers = [asyncio.create_task(wait_until(hub, lambda: False)) for _ in range(3)]
             before = selector.wakes
-            await asyncio.sleep(1)  # the quiet that is looked at
+            await asyncio.sleep(1)  # seconds without a query
             woken = selector.wakes - before
             for watcher in watchers:
                 watcher.cancel()

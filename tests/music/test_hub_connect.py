@@ -9,7 +9,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import Capability
 from pi_appliance.music.player_hub import PlayerHub
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_player_config
 
 pytestmark = pytest.mark.usefixtures("soft_players")
 
@@ -32,7 +32,7 @@ def test_the_state_is_known_with_the_player_and_not_before(lost: bool) -> None:
     async def scenario() -> None:
         player = Slow(DrivenTime())
         player.told, player.lost = asyncio.Event(), lost
-        hub = PlayerHub(soft_part(player), Path("/nowhere"), {})
+        hub = PlayerHub(soft_player_config(player), Path("/nowhere"), {})
         living = asyncio.ensure_future(hub.run())
         try:
             await player.time.settle()

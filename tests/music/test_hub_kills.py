@@ -1,7 +1,7 @@
-"""MPD killed again and again while ten clients act: all come back at once, nobody misses news, nothing is done twice.
+"""MPD is killed repeatedly while ten clients act: all reconnect at once, miss no change, and no command runs twice.
 
-What is counted are addresses in saved playlists, each sent once: MPD writes them to the disk before it answers, so they
-outlive it. PI_APPLIANCE_MPD_KILLS says how often it is killed.
+The test counts addresses in saved playlists, each sent once: MPD writes them to the disk before it answers, so
+they survive a kill. PI_APPLIANCE_MPD_KILLS is the number of kills.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Client:
         self.name, self._act = name, act
         self.served, self.done = 0.0, False
         self.sent = 0
-        self.outcomes = dict[str, str]()  # of what was sent once: done, not done, uncertain
+        self.outcomes = dict[str, str]()  # results of the commands: done, not done, uncertain
         self.troubles = collections.Counter[str]()
 
     def new_uri(self) -> str:
@@ -166,7 +166,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 @contextlib.asynccontextmanager
-async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
+async def running_services(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
     """Run the hub, the music services and the MPD proxy during the block."""
     config.state_dir.mkdir()
     with Store(config.state_dir / "history.db") as store:
@@ -189,10 +189,10 @@ def test_after_a_kill_every_client_reconnects_and_nothing_is_repeated(
     part = PluginConfig(kind="mpd", options=player.Options(address=server.address, fallback_mpd=False))
     config = Config(player=part, state_dir=tmp_path / "state", volume=VolumePolicy(maximum=90))
     random = Random(SEED)
-    late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last
+    late = list[tuple[float, str]]()  # for each kill: seconds until all clients work again, and the last client
 
     async def scenario() -> list[Client]:
-        async with living(config) as (hub, port):
+        async with running_services(config) as (hub, port):
             apps = [python_mpd2.MPDClient() for _ in range(3)]
             clients = [
                 *(Client(f"app{number}", adder(hub)) for number in range(3)),
@@ -226,30 +226,30 @@ def test_after_a_kill_every_client_reconnects_and_nothing_is_repeated(
 
     async def everybody_hears(hub: PlayerHub, listeners: list[Client], volume: int) -> None:
         """Cause a change that all listeners must receive."""
-        heard = [listener.sent for listener in listeners]
+        sent_counts = [listener.sent for listener in listeners]
         await asyncio.to_thread(server.mpc, "volume", str(volume))
         async with asyncio.timeout(BACK):
             while hub.state is None or hub.state.volume != volume:
                 await asyncio.sleep(_AGAIN)
-            while any(listener.sent == before for listener, before in zip(listeners, heard, strict=True)):
+            while any(listener.sent == before for listener, before in zip(listeners, sent_counts, strict=True)):
                 await asyncio.sleep(_AGAIN)
 
     clients = asyncio.run(scenario())
     outcomes = {uri: outcome for client in clients for uri, outcome in client.outcomes.items()}
-    kept = collections.Counter(
+    counts = collections.Counter(
         line
         for path in (server.folder / "playlists").glob("*.m3u")
         if path.stem != "long"
         for line in path.read_text().splitlines()
     )
     allowed = {"done": {1}, "not done": {0}, "uncertain": {0, 1}}
-    wrong = {uri: (outcome, kept[uri]) for uri, outcome in outcomes.items() if kept[uri] not in allowed[outcome]}
+    wrong = {uri: (outcome, counts[uri]) for uri, outcome in outcomes.items() if counts[uri] not in allowed[outcome]}
     assert wrong == {}
-    assert set(kept) <= set(outcomes)
+    assert set(counts) <= set(outcomes)
     counted = collections.Counter(outcomes.values())
     worst, median = max(late), statistics.median(seconds for seconds, _ in late)
-    said = f"all back after {median:.2f} s, at worst {worst[0]:.2f} s ({worst[1]})"
-    print(f"{kills} kills, seed {SEED}, {counted}, {said}")  # noqa: T201 - with -s
+    summary = f"all back after {median:.2f} s, at worst {worst[0]:.2f} s ({worst[1]})"
+    print(f"{kills} kills, seed {SEED}, {counted}, {summary}")  # noqa: T201 - with -s
     assert counted["done"] > 10 * kills
     assert worst[0] <= BACK, worst
 

@@ -22,9 +22,9 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock, files
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
-from tests.fakes.radio_server import RadioServer, on_air
+from tests.fakes.radio_server import RadioServer, running_station
 from tests.installation import Installation, is_running, wait_until
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 pytestmark = [needs_mpd, pytest.mark.slow]  # in virtual time: tests/music/alarms
 
@@ -34,7 +34,7 @@ other: {kind: music, with: {action: alarm, play: [one.wav], volume: 30, start-vo
 sleep: {kind: music, with: {action: sleep}}
 announce: {kind: music, concurrency: queue, with: {action: announce}}
 """
-# Speaks as espeak-ng is called, and writes down what it was told.
+# Is called like espeak-ng, and records the text.
 SPEAKER = """#!/bin/sh
 printf '%s\\n' "$@" >> {folder}/said.args
 cat "$2" >> {folder}/said.text
@@ -66,8 +66,8 @@ class VolumeRecorder:
             time.sleep(0.02)
 
     def _note(self, line: socket.socket, answers) -> None:
-        said = dict(each.split(": ", 1) for each in self._ask(line, answers, b"status\n"))
-        self.heard.append((time.monotonic(), int(said.get("volume", "0")), said["state"] == "play"))
+        status = dict(each.split(": ", 1) for each in self._ask(line, answers, b"status\n"))
+        self.heard.append((time.monotonic(), int(status.get("volume", "0")), status["state"] == "play"))
         self._ask(line, answers, b"idle mixer player message\n")
 
     @staticmethod
@@ -102,7 +102,7 @@ class Night(Installation):
         return {**result, "PATH": f"{self.folder / 'bin'}:{result['PATH']}"}
 
     def begin(self, *jobs: str, **given: object) -> None:
-        """Start `jobs` now by the daemon, with the `given` keys."""
+        """Start `jobs` now by the daemon, with these keys."""
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.requests.add(job, clock.now(), given, now=clock.now())
@@ -167,13 +167,13 @@ def rises(volumes: list[int], step: int) -> bool:
 
 def test_three_announcements_follow_each_other_and_the_music_continues(night: Night) -> None:
     odd = ["-w /tmp/x", 'it\'s "done";\n$(reboot)', "x" * 10_000]
-    with up(night) as daemon:
-        wait_until(lambda: "connected" in daemon.said)
+    with running_daemon(night) as daemon:
+        wait_until(lambda: "connected" in daemon.output)
         music(night)
         for text in odd:
             night.begin("announce", text=text, volume=30)
         wait_until(lambda: night.outcomes().count(Outcome.SUCCEEDED) == 3, 30)
-        assert "broke off" not in daemon.said
+        assert "broke off" not in daemon.output
     assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
     assert set(re.findall(r"(?m)^-.*", (night.folder / "said.args").read_text("utf-8"))) == {"-f", "-w"}
     assert night.status("%state% %songpos% %length% %repeat% %single% %volume%") == "playing 2 3 on off  45%"
@@ -183,14 +183,14 @@ def test_three_announcements_follow_each_other_and_the_music_continues(night: Ni
 def test_repeated_interruptions_of_an_alarm_cause_no_jump(night: Night) -> None:
     night.furnish(JOBS.replace("fade: 5s", "fade: 7s"))
     began = time.monotonic()
-    with up(night) as daemon:
+    with running_daemon(night) as daemon:
         wait_until(lambda: night.recorder.heard and night.volume == 20)  # the start volume
         night.begin("wake")
         wait_until(lambda: 8 <= night.volume < 20 and night.status("%state%") == "playing")
-        daemon.hears(signal.SIGTERM)
+        daemon.send_signal(signal.SIGTERM)
         daemon.status()
-    assert night.last("wake")["outcome"] == "stopped", night.last("wake")
-    with up(night) as daemon:  # the music has played on
+    assert night.latest_run("wake")["outcome"] == "stopped", night.latest_run("wake")
+    with running_daemon(night) as daemon:  # the music has played on
         wait_until(lambda: night.volume > 10)
         night.server.kill()
         night.server.start()
@@ -206,7 +206,7 @@ def test_repeated_interruptions_of_an_alarm_cause_no_jump(night: Night) -> None:
     assert max(night.recorder.loud(began)) < 40
     night.server.start()
     again = time.monotonic()
-    with up(night):
+    with running_daemon(night):
         assert night.ended("wake")["summary"] == "one.wav: the music continues"
         assert night.status() == "playing 1 1"
     loud = night.recorder.loud(again)
@@ -215,7 +215,7 @@ def test_repeated_interruptions_of_an_alarm_cause_no_jump(night: Night) -> None:
 
 
 def test_of_two_alarms_at_the_same_minute_one_rings_and_a_fading_timer_makes_room(night: Night) -> None:
-    with up(night):
+    with running_daemon(night):
         wait_until(lambda: night.recorder.heard and night.volume == 20)
         music(night)
         assert night.run("music", "sleep", "20s", "--fade", "19s").returncode == 0
@@ -234,7 +234,7 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_fading_timer_makes_roo
 
 
 def test_an_announcement_during_an_alarm_is_heard_and_the_alarm_continues(night: Night) -> None:
-    with up(night):
+    with running_daemon(night):
         wait_until(lambda: night.recorder.heard and night.volume == 20)
         night.begin("wake")
         wait_until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
@@ -252,14 +252,14 @@ def test_a_radio_that_fails_in_the_fade_is_left_to_the_alarm(night: Night) -> No
         (night.folder / "stations.yaml").write_text(f"- {{name: One, url: '{web}/one.m3u'}}", "utf-8")
         rest = "stations: stations.yaml\nradio: {silence-timeout: 1s, fallback: [two.wav]}"
         night.furnish(play="one, one.wav", rest=rest)
-        with up(night) as daemon:
+        with running_daemon(night) as daemon:
             wait_until(lambda: night.recorder.heard and night.volume == 20)
             night.begin("wake")
             wait_until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
             radio.gone = True
             radio.hang_up()
             wake = night.ended("wake")
-            assert "broke off" not in daemon.said
+            assert "broke off" not in daemon.output
     assert wake["summary"].startswith("one.wav: the music continues")
     assert radio.listeners == 1
     assert night.server.mpc("playlist", "-f", "%file%") == "one.wav"
@@ -273,7 +273,7 @@ def station() -> Iterator[RadioServer]:
     over = threading.Event()
 
     async def play() -> None:
-        async with on_air() as radio:
+        async with running_station() as radio:
             hang_up, loop = radio.hang_up, asyncio.get_running_loop()
             radio.hang_up = lambda: loop.call_soon_threadsafe(hang_up)  # type: ignore[method-assign]
             result.append(radio)

@@ -17,7 +17,7 @@ from pi_appliance.music.services import ActiveSessions
 from pi_appliance.music.volume_limits import PlayerPolicy
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_player_config
 
 pytestmark = pytest.mark.usefixtures("soft_players")
 
@@ -38,14 +38,14 @@ async def resuming_hub(
     """Run a hub and its resumer during the block, which ends like a power cut."""
     driven = player.time
     installation = PlayerPolicy(volume_policy=policy, now=driven.now)
-    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=driven.monotonic)
+    hub = PlayerHub(soft_player_config(player), Path("/nowhere"), {}, policy=installation, clock=driven.monotonic)
     keeper = PlaybackResumer(hub, folder, boot=boot, sessions=work, sleep=driven.sleep, clock=driven.monotonic)
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
     try:
         await driven.settle()
         yield hub
         assert not tasks[1].done(), tasks[1]
-        player.lose()  # a power cut is no orderly end
+        player.disconnect()  # a power cut is not a clean shutdown
         await driven.settle()
     finally:
         for task in tasks:
@@ -53,21 +53,23 @@ async def resuming_hub(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: PlaybackState, *, volume: int = 50) -> None:
+async def save_queue(
+    driven: DrivenTime, folder: Path, uris: list[str], play: PlaybackState, *, volume: int = 50
+) -> None:
     """Save a queue of which the second track has played for 42 seconds."""
     player = SoftPlayer(driven, uris, volume=volume)
     async with resuming_hub(player, folder):
         await player.play(1)
-        await driven.go(42)
+        await driven.advance(42)
         if play is not PlaybackState.PLAYING:
-            player.press(play)
-        await driven.go(200)
+            player.change_playback(play)
+        await driven.advance(200)
 
 
 @pytest.mark.parametrize("play", PlaybackState)
 def test_after_a_power_cut_playback_is_resumed(play: PlaybackState, driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
-        await remember(driven, tmp_path, FILES, play)
+        await save_queue(driven, tmp_path, FILES, play)
         player = SoftPlayer(driven, volume=100)
         async with resuming_hub(player, tmp_path, boot="second"):
             assert [track.uri for track in player.tracks] == FILES
@@ -77,7 +79,7 @@ def test_after_a_power_cut_playback_is_resumed(play: PlaybackState, driven: Driv
                 at = (await player.state()).elapsed or 0
                 assert at == pytest.approx(125 if play is PlaybackState.PLAYING else 42), "written every two minutes"
             if play is PlaybackState.PAUSED:
-                assert player.loudest == 0, "what has to play for a moment is not heard"
+                assert player.max_volume == 0, "what has to play for a moment is not heard"
 
     asyncio.run(scenario())
 
@@ -87,39 +89,39 @@ def test_a_stream_is_resumed_with_its_name_and_plays(driven: DrivenTime, tmp_pat
         before = SoftPlayer(driven)
         async with resuming_hub(before, tmp_path):
             await before.add_source(Uri(uri=RADIO, title="One"), play=True)
-            await driven.go(60)
+            await driven.advance(60)
         player = SoftPlayer(driven)
         async with resuming_hub(player, tmp_path, boot="second"):
             assert [(track.uri, track.title) for track in player.tracks] == [(RADIO, "One")]
             assert player.play_state is PlaybackState.PLAYING
-            assert not [word for word in player.heard if word.startswith("seek")]
+            assert not [word for word in player.commands if word.startswith("seek")]
 
     asyncio.run(scenario())
 
 
 def test_a_queue_of_the_user_stays(driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
-        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
+        await save_queue(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven, ["mine.ogg"])
         async with resuming_hub(player, tmp_path, boot="second"):
-            assert player.heard == []
+            assert player.commands == []
 
     asyncio.run(scenario())
 
 
 def test_an_emptied_queue_stays_empty(driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
-        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
+        await save_queue(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         async with resuming_hub(player, tmp_path, boot="first"):  # the appliance alone was started again
-            assert player.heard == []
+            assert player.commands == []
         player = SoftPlayer(driven, FILES)
         async with resuming_hub(player, tmp_path, boot="second"):
             await player.clear_queue()
-            await driven.go(60)
+            await driven.advance(60)
         player = SoftPlayer(driven)
         async with resuming_hub(player, tmp_path, boot="third"):
-            assert player.heard == []
+            assert player.commands == []
 
     asyncio.run(scenario())
 
@@ -131,8 +133,8 @@ def test_a_restarted_mpd_is_detected_by_its_uptime(driven: DrivenTime, tmp_path:
         player.version = 20
         async with resuming_hub(player, tmp_path) as hub:
             await player.play(0)
-            await driven.go(10)
-            player.lose()
+            await driven.advance(10)
+            player.disconnect()
             await driven.settle()
             player.restart()
             player.version = version
@@ -161,19 +163,19 @@ def test_it_follows_the_policy_and_is_silent_in_quiet_hours(
     hour: int, volume: int, play: PlaybackState, becomes: tuple[PlaybackState, int], driven: DrivenTime, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        await remember(driven, tmp_path, FILES, play, volume=volume)
+        await save_queue(driven, tmp_path, FILES, play, volume=volume)
         driven.wall = driven.wall.replace(hour=hour)
         player = SoftPlayer(driven, volume=100)
         async with resuming_hub(player, tmp_path, boot="second", policy=POLICY):
             assert (player.play_state, player.volume) == becomes
-            assert player.loudest <= becomes[1]
+            assert player.max_volume <= becomes[1]
 
     asyncio.run(scenario())
 
 
 def test_missing_tracks_are_left_out_and_the_position_adjusted(driven: DrivenTime, tmp_path: Path) -> None:
     async def scenario() -> None:
-        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
+        await save_queue(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         player.unknown = {"a.ogg"}
         async with resuming_hub(player, tmp_path, boot="second"):
@@ -188,7 +190,7 @@ def test_modes_are_restored(driven: DrivenTime, tmp_path: Path) -> None:
         before = SoftPlayer(driven, FILES)
         async with resuming_hub(before, tmp_path):
             await before.set_modes(random=True, single=Mode.ONCE)
-            await driven.go(10)
+            await driven.advance(10)
         player = SoftPlayer(driven)
         async with resuming_hub(player, tmp_path, boot="second"):
             assert player.modes == {"repeat": False, "random": True, "single": Mode.ONCE, "consume": Mode.OFF}
@@ -198,17 +200,17 @@ def test_modes_are_restored(driven: DrivenTime, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_writes_are_rare(driven: DrivenTime, tmp_path: Path) -> None:
-    seen = dict[str, set[int]]()
+    values = dict[str, set[int]]()
 
     def writes() -> dict[str, int]:
         for path in tmp_path.iterdir():
-            seen.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
-        return {name: len(each) for name, each in sorted(seen.items())}
+            values.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
+        return {name: len(each) for name, each in sorted(values.items())}
 
     async def through(seconds: int) -> dict[str, int]:
         before = writes()
         for _ in range(seconds):
-            await driven.go(1)
+            await driven.advance(1)
             writes()
         return {name: number - before.get(name, 0) for name, number in writes().items()}
 
@@ -222,8 +224,8 @@ def test_writes_are_rare(driven: DrivenTime, tmp_path: Path) -> None:
             await player.play(0)
             assert await through(3600) == {"playback.json": 30, "queue.json": 0}, "a file that plays for an hour"
             for volume in range(60):
-                player.turn(volume)
-                await driven.go(1)
+                player.change_volume(volume)
+                await driven.advance(1)
             assert (await through(30))["playback.json"] <= 1
             await player.add_source(Uri(uri=RADIO), play=True)
             assert (await through(3600)) == {"playback.json": 1, "queue.json": 1}, "a stream that plays for an hour"
@@ -238,9 +240,9 @@ def test_invalid_states_are_not_resumed(damage: bytes, driven: DrivenTime, tmp_p
             (tmp_path / name).write_bytes(damage)
         player = SoftPlayer(driven)
         async with resuming_hub(player, tmp_path, boot="second"):
-            assert player.heard == []
+            assert player.commands == []
             await player.add_source(Uri(uri="a.ogg"))
-            await driven.go(60)
+            await driven.advance(60)
         assert json.loads((tmp_path / "queue.json").read_text())["tracks"] == [["a.ogg", ""]]
 
     asyncio.run(scenario())
@@ -273,7 +275,7 @@ def test_a_damaged_file_is_ignored_and_replaced(file: str, text: str, driven: Dr
         async with resuming_hub(player, tmp_path, boot="second"):
             assert (player.tracks, player.volume) == ([], 100)
             await player.add_source(Uri(uri="b.ogg"))
-            await driven.go(60)
+            await driven.advance(60)
         assert json.loads((tmp_path / "queue.json").read_text()) == {"tracks": [["b.ogg", ""]]}
         assert json.loads((tmp_path / "playback.json").read_text())["volume"] == 100
 
@@ -291,7 +293,7 @@ def test_a_resume_does_not_disturb_an_alarm_or_a_sleep_timer(
     phase: str, queue: list[str], play: PlaybackState, volume: int, driven: DrivenTime, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
+        await save_queue(driven, tmp_path, FILES, PlaybackState.PLAYING)
         with Store(tmp_path / "history.db") as store:
             store.requests.save_checkpoint("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
             work = ActiveSessions(Config(state_dir=tmp_path), lambda: store)

@@ -18,7 +18,7 @@ from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.storage.history import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
-from tests.fakes.radio_server import on_air
+from tests.fakes.radio_server import running_station
 from tests.installation import Installation
 from tests.installation import wait_until as eventually
 from tests.music.hub_helpers import CountingSelector
@@ -38,7 +38,7 @@ def config_of(server: MpdServer, state: Path, **more: object) -> Config:
 
 
 @contextlib.asynccontextmanager
-async def living(config: Config) -> AsyncIterator[PlayerHub]:
+async def running_services(config: Config) -> AsyncIterator[PlayerHub]:
     """Run all music services during the block."""
     config.state_dir.mkdir(exist_ok=True)
     with Store(config.state_dir / "history.db") as store:
@@ -59,14 +59,14 @@ async def until(hub: PlayerHub, true: Callable[[PlayerState], object], seconds: 
             await asyncio.sleep(0.02)
 
 
-def plays(uri: str) -> Callable[[PlayerState], bool]:
+def is_playing(uri: str) -> Callable[[PlayerState], bool]:
     return lambda state: state.playback is PlaybackState.PLAYING and state.track is not None and state.track.uri == uri
 
 
 def test_any_volume_above_the_limit_is_lowered(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         policy = VolumePolicy(start=30, maximum=60)
-        async with living(config_of(server, tmp_path / "state", volume=policy)) as hub:
+        async with running_services(config_of(server, tmp_path / "state", volume=policy)) as hub:
             await until(hub, lambda state: state.volume == 30)  # MPD begins with 100
             await asyncio.to_thread(server.mpc, "volume", "100")
             await until(hub, lambda state: state.volume == 60)
@@ -87,9 +87,9 @@ def test_any_volume_above_the_limit_is_lowered(server: MpdServer, tmp_path: Path
 def test_an_interrupted_radio_is_reconnected(how: str, server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         config = config_of(server, tmp_path / "state", radio=Radio(silence_timeout=timedelta(seconds=2)))
-        async with on_air() as radio, living(config) as hub:
+        async with running_station() as radio, running_services(config) as hub:
             await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
-            await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
+            await until(hub, lambda state: is_playing(radio.address)(state) and state.elapsed and radio.listeners)
             if how == "hangs up":
                 radio.hang_up()
             else:
@@ -99,7 +99,7 @@ def test_an_interrupted_radio_is_reconnected(how: str, server: MpdServer, tmp_pa
             async with asyncio.timeout(60):
                 while radio.listeners < 2:
                     await asyncio.sleep(0.1)
-            await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
+            await until(hub, lambda state: is_playing(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
 
     asyncio.run(scenario())
@@ -108,14 +108,17 @@ def test_an_interrupted_radio_is_reconnected(how: str, server: MpdServer, tmp_pa
 def test_a_dead_radio_is_replaced_and_restored(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         settings = Radio(silence_timeout=timedelta(seconds=2), fallback=["one.wav"], retry_every=timedelta(seconds=3))
-        async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
+        async with (
+            running_station() as radio,
+            running_services(config_of(server, tmp_path / "state", radio=settings)) as hub,
+        ):
             await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
-            await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
+            await until(hub, lambda state: is_playing(radio.address)(state) and state.elapsed and radio.listeners)
             radio.gone = True
             radio.hang_up()
-            await until(hub, lambda state: plays("one.wav")(state) and "plays instead of" in hub.status_text)
+            await until(hub, lambda state: is_playing("one.wav")(state) and "plays instead of" in hub.status_text)
             radio.gone = False
-            await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
+            await until(hub, lambda state: is_playing(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
 
     asyncio.run(scenario())
@@ -128,7 +131,10 @@ def test_a_dead_radio_is_replaced_and_restored(server: MpdServer, tmp_path: Path
 def test_a_radio_that_is_dead_when_chosen_is_replaced_and_restored(how: str, server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         settings = Radio(silence_timeout=timedelta(seconds=2), fallback=["one.wav"], retry_every=timedelta(seconds=3))
-        async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
+        async with (
+            running_station() as radio,
+            running_services(config_of(server, tmp_path / "state", radio=settings)) as hub,
+        ):
             radio.gone, radio.is_web_page = how == "hangs up", how == "web page"
             radio.is_missing, radio.never_answers = how == "404", how == "never answers"
             uri = f"http://127.0.0.1:{free_port()}/live" if how == "nothing listens" else radio.address
@@ -137,7 +143,7 @@ def test_a_radio_that_is_dead_when_chosen_is_replaced_and_restored(how: str, ser
                     player = await hub.player()
                     await player.add_source(Uri(uri=uri, title="Two"), QueuePosition.REPLACE, play=True)
                 await until(hub, lambda _: hub.status_text.startswith("Two broke off"))
-                await until(hub, lambda state: plays("one.wav")(state) and "instead of Two" in hub.status_text)
+                await until(hub, lambda state: is_playing("one.wav")(state) and "instead of Two" in hub.status_text)
             await (await hub.player()).stop()
             await until(hub, lambda state: state.playback is PlaybackState.STOPPED and not hub.status_text)
             with pytest.raises(TimeoutError):
@@ -151,12 +157,12 @@ def test_a_radio_that_is_dead_when_chosen_is_replaced_and_restored(how: str, ser
 def test_a_radio_stopped_by_mpc_stays_stopped(command: str, server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         config = config_of(server, tmp_path / "state", radio=Radio(silence_timeout=timedelta(seconds=1)))
-        async with on_air() as radio, living(config) as hub:
+        async with running_station() as radio, running_services(config) as hub:
             await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
-            await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
+            await until(hub, lambda state: is_playing(radio.address)(state) and state.elapsed and radio.listeners)
             await asyncio.to_thread(server.mpc, command)
             await until(hub, lambda state: state.playback is not PlaybackState.PLAYING)
-            with pytest.raises(TimeoutError):  # the quiet that is looked at
+            with pytest.raises(TimeoutError):  # seconds without a query
                 await until(hub, lambda state: state.playback is PlaybackState.PLAYING or hub.status_text, seconds=3)
 
     asyncio.run(scenario())
@@ -165,7 +171,7 @@ def test_a_radio_stopped_by_mpc_stays_stopped(command: str, server: MpdServer, t
 def test_a_killed_mpd_gets_its_queue_and_position_back(server: MpdServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         config = config_of(server, tmp_path / "state", volume=VolumePolicy(maximum=70))
-        async with living(config) as hub:
+        async with running_services(config) as hub:
             player = await hub.player()
             await player.add_source(Uri(uri="Ärzte/"))
             await player.add_source(Uri(uri="one.wav"))
@@ -180,7 +186,7 @@ def test_a_killed_mpd_gets_its_queue_and_position_back(server: MpdServer, tmp_pa
             before = await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%")
             server.kill()
             await asyncio.to_thread(server.start)
-            await until(hub, plays("one.wav"))
+            await until(hub, is_playing("one.wav"))
             await until(hub, lambda state: (state.elapsed or 0) >= 7)
             state = hub.state
             assert state is not None
@@ -195,12 +201,12 @@ def test_the_services_of_an_idle_player_do_not_wake_up(server: MpdServer, tmp_pa
     selector, folder = CountingSelector(), tmp_path / "state"
 
     async def scenario() -> int:
-        async with living(config_of(server, folder, volume=VolumePolicy(start=20, maximum=60))):
+        async with running_services(config_of(server, folder, volume=VolumePolicy(start=20, maximum=60))):
             async with asyncio.timeout(20):
-                while not (folder / "resume" / "playback.json").exists():  # what there is to write is written
+                while not (folder / "resume" / "playback.json").exists():  # the pending writes are done
                     await asyncio.sleep(0.1)
             before = selector.wakes
-            await asyncio.sleep(1)  # the quiet that is looked at
+            await asyncio.sleep(1)  # seconds without a query
             return selector.wakes - before
 
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.installation import Installation
 from tests.web.list_player import ListMusic, ListPlayer
-from tests.web.served_appliance import Response, ServedAppliance, configuration, served
+from tests.web.served_appliance import Response, ServedAppliance, configuration, serving
 
 # /proc/asound/cards of a Raspberry Pi 4 with a USB microphone, a DAC on its header, and a USB DAC.
 CARDS = """\
@@ -32,7 +32,7 @@ OWN = "pcm.loud { type plug slave.pcm hw }\n"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the files of such a machine, which has a systemctl that writes what it is asked."""
+    """Return the files of such a machine. Its systemctl records its arguments."""
     monkeypatch.setenv("PI_APPLIANCE_SOUND_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()
@@ -47,7 +47,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def appliance(root: Path, tmp_path: Path) -> Iterator[ServedAppliance]:
-    with served(configuration(tmp_path / "config"), ListMusic(ListPlayer())) as appliance:
+    with serving(configuration(tmp_path / "config"), ListMusic(ListPlayer())) as appliance:
         yield appliance
 
 
@@ -75,8 +75,8 @@ def test_a_chosen_card_is_the_default_and_other_lines_stay(installation: Install
     file = root / "etc/asound.conf"
     file.write_text(OWN)
     for name in ("sndrpihifiberry", "headphones", "HEADPHONES"):
-        status, said = card(installation, name)
-        assert (status, said.partition(" plays;")[0].lower()) == (0, name.lower())
+        status, output = card(installation, name)
+        assert (status, output.partition(" plays;")[0].lower()) == (0, name.lower())
     assert file.read_text() == (
         f"{OWN}# pi-appliance: the sound card\ndefaults.pcm.card Headphones\ndefaults.ctl.card Headphones\n"
         "# pi-appliance: end\n"
@@ -110,15 +110,15 @@ def test_a_device_of_mpd_is_named_because_a_choice_has_no_effect(
     (root / "etc/mpd.conf").write_text(NULL + conf)
     words = "/etc/mpd.conf names the device hw:CARD=DAC, so the card is set by hand there"
     assert (words in card(installation)[1]) is named
-    status, said = card(installation, "Headphones")
-    assert (status != 0, words in said) == (named, named)
+    status, output = card(installation, "Headphones")
+    assert (status != 0, words in output) == (named, named)
     assert (root / "etc/asound.conf").exists() is not named
 
 
 def test_an_unknown_card_is_refused_with_those_that_exist(installation: Installation, root: Path) -> None:
-    status, said = card(installation, "Headphone")
+    status, output = card(installation, "Headphone")
     assert status != 0
-    assert "Headphones" in said
+    assert "Headphones" in output
     assert card(installation, "Microphone")[0] != 0, "it cannot play"
     assert not (root / "etc/asound.conf").exists()
 
@@ -134,17 +134,17 @@ def test_a_device_that_the_owner_defined_is_not_contradicted(installation: Insta
     lines = card(installation)[1].splitlines()
     assert lines[-1] == "/etc/asound.conf sets pcm.!default, so the card is set by hand there"
     assert not any(line.startswith("*") for line in lines), "nobody knows which one plays"
-    status, said = card(installation, "DAC")
+    status, output = card(installation, "DAC")
     assert status == 1
-    assert "remove it from the file to choose one here" in said
+    assert "remove it from the file to choose one here" in output
     assert file.read_text() == by_hand
 
 
 def test_a_linked_file_is_not_replaced(installation: Installation, root: Path) -> None:
     (root / "etc/asound.conf").symlink_to(root / "etc/shared.conf")
-    status, said = card(installation, "DAC")
+    status, output = card(installation, "DAC")
     assert status == 1
-    assert f"/etc/asound.conf is a link to {root}/etc/shared.conf; remove the link" in said
+    assert f"/etc/asound.conf is a link to {root}/etc/shared.conf; remove the link" in output
     assert not (root / "etc/shared.conf").exists()
 
 
@@ -152,9 +152,9 @@ def test_mpd_starts_again_with_the_card_and_a_failure_is_told(installation: Inst
     assert card(installation, "DAC")[0] == 0
     assert (root / "asked").read_text() == "try-restart mpd.service\n"
     systemctl(root, "echo 'Job for mpd.service failed because of its process.' >&2; exit 1")
-    status, said = card(installation, "Headphones")
+    status, output = card(installation, "Headphones")
     assert status == 75
-    assert "Headphones is chosen, but MPD does not start again; see: systemctl status mpd" in said
+    assert "Headphones is chosen, but MPD does not start again; see: systemctl status mpd" in output
     systemctl(root, "echo 'Failed to try-restart mpd.service: Unit mpd.service not found.' >&2; exit 5")
     assert card(installation, "DAC")[0] == 0, "the player may be elsewhere"
 
@@ -180,51 +180,51 @@ def test_the_page_says_where_music_is_put(root: Path, tmp_path: Path) -> None:
     folder.chmod(0o755)
     (root / "etc/mpd.conf").write_text('# music_directory "/no"\nmusic_directory\t"/srv/songs"\n')
     player, config = ListPlayer(), configuration(tmp_path / "config")
-    player.shelf = []
+    player.library = []
     config.write_text(config.read_text() + "player: {kind: mpd}\n")
-    with served(config, ListMusic(player)) as appliance:
-        page = appliance.ask("/music/library").text
+    with serving(config, ListMusic(player)) as appliance:
+        page = appliance.request("/music/library").text
         assert "Put music into <code>/srv/songs</code>" in page
         assert ".local:/srv/songs/</code>" in page
         assert ('sudo chown "$USER" /srv/songs' in html.unescape(page)) == (os.geteuid() == 0), "it belongs to us"
         assert 'action="/do/player/update"' in page
         folder.chmod(0o2775)
-        page = appliance.ask("/music/sound").text
+        page = appliance.request("/music/sound").text
         assert "Put music into <code>/srv/songs</code>" in page
         assert "sudo chown" not in page
         folder.rmdir()
-        assert "Put music into" not in appliance.ask("/music/sound").text
+        assert "Put music into" not in appliance.request("/music/sound").text
 
 
-def press(appliance: ServedAppliance, name: str, unit: Callable[[], object]) -> Response:
-    """Choose a card on the page, and run `unit`, which stands for that of root, when it is asked."""
+def choose_card(appliance: ServedAppliance, name: str, unit: Callable[[], object]) -> Response:
+    """Choose a card on the page, and run `unit` instead of root's unit when it is requested."""
     root = Path(os.environ["PI_APPLIANCE_SOUND_ROOT"])
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(appliance.ask, f"/do/sound/cards/{name}/use", "return_to=/music/sound")
-        appliance.eventually((root / REQUEST).exists)
+        answer = pool.submit(appliance.request, f"/do/sound/cards/{name}/use", "return_to=/music/sound")
+        appliance.wait_until((root / REQUEST).exists)
         unit()
         return answer.result()
 
 
 def test_a_card_is_chosen_on_the_page(installation: Installation, root: Path, appliance: ServedAppliance) -> None:
-    page = appliance.ask("/music/sound").text
+    page = appliance.request("/music/sound").text
     assert "type on the machine: <code>sudo pi-appliance music card Headphones</code>" in page
     assert 'aria-label="Let' not in page, "there is no unit that could do it"
-    refused = appliance.ask("/do/sound/cards/DAC/use", "")
+    refused = appliance.request("/do/sound/cards/DAC/use", "")
     assert (refused.status, "run: sudo pi-appliance music card DAC" in refused.text) == (409, True)
 
     (root / REQUEST).parent.mkdir(parents=True)
-    page = appliance.ask("/music/sound").text
+    page = appliance.request("/music/sound").text
     assert [name for name in ("vc4-hdmi-0", "USB DAC") if f'aria-label="Let {name} play"' in page] == ["USB DAC"]
-    answer = press(appliance, "DAC", lambda: card(installation, "--requested"))
+    answer = choose_card(appliance, "DAC", lambda: card(installation, "--requested"))
     assert (answer.status, answer.headers["location"]) == (303, "/music/sound")
-    listed = appliance.ask("/api/v1/sound/cards").json
+    listed = appliance.request("/api/v1/sound/cards").json
     assert [each["id"] for each in listed if each["is_default"]] == ["DAC"]
 
-    answer = press(appliance, "Headphones", (root / REQUEST).unlink)
+    answer = choose_card(appliance, "Headphones", (root / REQUEST).unlink)
     assert (answer.status, "Headphones was not chosen" in answer.text) == (503, True)
-    assert appliance.ask("/do/sound/cards/nothing/use", "").status == 404
+    assert appliance.request("/do/sound/cards/nothing/use", "").status == 404
     (root / "etc/asound.conf").write_text("pcm.!default { type hw card 2 }\n")
-    page = appliance.ask("/music/sound").text
+    page = appliance.request("/music/sound").text
     assert "sets pcm.!default, so the card is set by hand there" in page
     assert 'aria-label="Let' not in page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 
 PLAYER = "/api/v1/player"
 ALLOWED = "http://localhost:8000/radio"
@@ -17,7 +17,7 @@ ALLOWED = "http://localhost:8000/radio"
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     config = configuration(tmp_path)
     config.write_text(config.read_text("utf-8") + "\nradio: {local-hosts: ['localhost:8000']}\n", "utf-8")
-    with served(config) as running:
+    with serving(config) as running:
         yield running
 
 
@@ -47,7 +47,7 @@ def test_an_address_of_this_machine_is_refused_from_the_network(uri: str, applia
         ("/api/v1/alarms", {"time": "07:00", "play": [uri]}),
     )
     for path, body in requests:
-        answer = appliance.ask(path, body)
+        answer = appliance.request(path, body)
         assert answer.status == 409, (path, answer.text)
         assert "leads to this machine" in answer.json["error"], path
         assert "local-hosts" in answer.json["error"], path
@@ -60,7 +60,7 @@ def test_a_list_or_a_redirect_that_leads_to_this_machine_is_refused(
     asked = list[str]()
 
     class Elsewhere(BaseHTTPRequestHandler):
-        """A server that the owner allows, and one on another port that nobody may ask."""
+        """An allowed server, and one on another port that is not allowed."""
 
         def log_message(self, *_: object) -> None:
             """Print nothing."""
@@ -86,7 +86,7 @@ def test_a_list_or_a_redirect_that_leads_to_this_machine_is_refused(
             (f"{PLAYER}/play-station", {"station": "Unchecked"}),
             (f"{PLAYER}/queue/add", {"source": ["Unchecked"]}),
         ):
-            answer = appliance.ask(path, body)
+            answer = appliance.request(path, body)
             if body.get("check") is False:
                 assert answer.status < 300
             else:
@@ -100,7 +100,7 @@ def test_a_list_or_a_redirect_that_leads_to_this_machine_is_refused(
 
 def test_other_addresses_and_allowed_ones_are_added(appliance: ServedAppliance) -> None:
     sources = [ALLOWED, "http://192.0.2.7:8000/stream"]
-    answer = appliance.ask(f"{PLAYER}/queue/add", {"source": sources})
+    answer = appliance.request(f"{PLAYER}/queue/add", {"source": sources})
     assert answer.status == 200, answer.text
-    station = appliance.ask("/api/v1/stations", {"name": "Mine", "url": ALLOWED, "check": False})
+    station = appliance.request("/api/v1/stations", {"name": "Mine", "url": ALLOWED, "check": False})
     assert station.status < 300, station.text

@@ -17,7 +17,7 @@ from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter, apply_policy
 from pi_appliance.storage.history import Store
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_player_config
 
 pytestmark = pytest.mark.usefixtures("soft_players")
 
@@ -40,7 +40,7 @@ async def limited_hub(
     player: SoftPlayer, installation: PlayerPolicy, *, boot: str = "first"
 ) -> AsyncIterator[PlayerHub]:
     """Run a hub and its limiter during the block, once both have connected."""
-    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=installation, clock=player.time.monotonic)
+    hub = PlayerHub(soft_player_config(player), Path("/nowhere"), {}, policy=installation, clock=player.time.monotonic)
     work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.sleep).run()]
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
@@ -70,7 +70,7 @@ def test_no_way_of_playing_exceeds_the_volume_limit(way: str, driven: DrivenTime
     async def scenario() -> None:
         await LOUD_WAYS[way](apply_policy(player, make_policy(driven, store)))
         assert player.play_state is PlaybackState.PLAYING
-        assert player.loudest == 80
+        assert player.max_volume == 80
 
     asyncio.run(scenario())
 
@@ -98,7 +98,7 @@ def test_without_a_policy_a_command_needs_no_query(driven: DrivenTime, store: St
         governed = apply_policy(player, make_policy(driven, store, None))
         await governed.play()
         await governed.set_volume(100)
-        assert player.heard == ["play", "volume 100"]
+        assert player.commands == ["play", "volume 100"]
 
     asyncio.run(scenario())
 
@@ -124,18 +124,18 @@ def test_mute_by_volume_is_shared_between_processes(driven: DrivenTime, store: S
 
 def test_a_player_with_mute_is_muted_itself(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven)
-    player.can |= {Capability.MUTE}
+    player.supported |= {Capability.MUTE}
 
     async def scenario() -> None:
         await apply_policy(player, make_policy(driven, store)).set_mute(True)
-        assert player.heard == ["mute True"]
+        assert player.commands == ["mute True"]
 
     asyncio.run(scenario())
 
 
 def test_a_player_without_a_mixer_cannot_be_muted_and_says_so(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=None)
-    player.can -= {Capability.VOLUME}
+    player.supported -= {Capability.VOLUME}
 
     async def scenario() -> None:
         governed = apply_policy(player, make_policy(driven, store))
@@ -143,7 +143,7 @@ def test_a_player_without_a_mixer_cannot_be_muted_and_says_so(driven: DrivenTime
         with pytest.raises(Refused, match="no volume to mute"):
             await governed.set_mute(True)
         await governed.play()
-        assert player.heard == ["play"]
+        assert player.commands == ["play"]
 
     asyncio.run(scenario())
 
@@ -177,7 +177,7 @@ def test_a_volume_knob_above_the_limit_is_turned_back(driven: DrivenTime, store:
 
     async def scenario() -> None:
         async with limited_hub(player, make_policy(driven, store)) as hub:
-            player.turn(100)
+            player.change_volume(100)
             await driven.settle()
             assert player.volume == 80
             assert hub.state is not None
@@ -192,11 +192,11 @@ def test_a_mixer_with_few_steps_is_not_corrected_repeatedly(driven: DrivenTime, 
 
     async def scenario() -> None:
         async with limited_hub(player, make_policy(driven, store)):
-            player.turn(100)
+            player.change_volume(100)
             await driven.settle()
             assert player.volume == 82
-            assert player.heard.count("volume 80") == 1, "it would go on for ever"
-            player.turn(95)
+            assert player.commands.count("volume 80") == 1, "it would go on for ever"
+            player.change_volume(95)
             await driven.settle()
             assert player.volume == 82
 
@@ -205,22 +205,22 @@ def test_a_mixer_with_few_steps_is_not_corrected_repeatedly(driven: DrivenTime, 
 
 def test_when_quiet_hours_begin_the_volume_is_lowered(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=60)
-    heard = list[int]()
+    volumes = list[int]()
 
     async def scenario() -> None:
         async with limited_hub(player, make_policy(driven, store), boot="first"):
             await player.play()
             await player.set_volume(60)
-            await driven.go(10 * 3600 - 1)  # to just before 22:00
+            await driven.advance(10 * 3600 - 1)  # to just before 22:00
             assert player.volume == 60
-            player.heard.clear()
-            await driven.go(61)
+            player.commands.clear()
+            await driven.advance(61)
             assert player.volume == 20
-            heard.extend(int(word.split()[1]) for word in player.heard)
+            volumes.extend(int(word.split()[1]) for word in player.commands)
 
     asyncio.run(scenario())
-    assert heard == sorted(heard, reverse=True)
-    assert len(heard) == 8, "in steps"
+    assert volumes == sorted(volumes, reverse=True)
+    assert len(volumes) == 8, "in steps"
 
 
 def test_a_clock_step_into_quiet_hours_applies_them(driven: DrivenTime, store: Store) -> None:
@@ -231,7 +231,7 @@ def test_a_clock_step_into_quiet_hours_applies_them(driven: DrivenTime, store: S
             await player.play()
             await driven.settle()
             driven.wall = driven.wall.replace(hour=23)
-            await driven.go(60)
+            await driven.advance(60)
             assert player.volume == 20
 
     asyncio.run(scenario())
@@ -244,10 +244,10 @@ def test_a_volume_lowered_by_the_user_during_the_fade_stays(driven: DrivenTime, 
         async with limited_hub(player, make_policy(driven, store)):
             await player.play()
             await player.set_volume(60)
-            await driven.go(10 * 3600 + 1)
+            await driven.advance(10 * 3600 + 1)
             assert 20 < (player.volume or 0) < 60
-            player.turn(7)
-            await driven.go(60)
+            player.change_volume(7)
+            await driven.advance(60)
             assert player.volume == 7
 
     asyncio.run(scenario())
@@ -259,7 +259,7 @@ def test_nothing_wakes_up_without_upcoming_changes(driven: DrivenTime, store: St
         player.play_state, player.current = play, 0
         driven.sleeps.clear()
         async with limited_hub(player, make_policy(driven, store, policy)):
-            await driven.go(3600)
+            await driven.advance(3600)
         return driven.sleeps
 
     assert asyncio.run(scenario(None, PlaybackState.PLAYING)) == []
@@ -285,9 +285,9 @@ def test_a_player_that_returns_louder_is_lowered(driven: DrivenTime, store: Stor
     async def scenario(before: int, after: int) -> int | None:
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
         async with limited_hub(player, make_policy(driven, store)) as hub:
-            player.turn(before)
+            player.change_volume(before)
             await driven.settle()
-            player.lose()
+            player.disconnect()
             await driven.settle()
             assert hub.state is None
             assert hub.capabilities == frozenset()
@@ -314,9 +314,9 @@ def test_raising_the_volume_ends_the_mute(driven: DrivenTime, store: Store) -> N
             await driven.settle()
             assert hub.state is not None
             assert hub.state.muted
-            player.turn(15)
+            player.change_volume(15)
             await driven.settle()
-            player.turn(0)
+            player.change_volume(0)
             await driven.settle()
             assert not hub.state.muted, "the mute was over; this is a hand that wants no sound"
 

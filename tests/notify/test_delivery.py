@@ -17,7 +17,7 @@ from tests.fakes.http_recorder import HttpRecorder, http_recorder
 from tests.installation import Installation
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-TOLD = NotifyTargets(on_failure=["phone"], on_recovery=["phone"])
+TARGETS = NotifyTargets(on_failure=["phone"], on_recovery=["phone"])
 SECRET = bytes(32)
 
 
@@ -40,7 +40,7 @@ class Post:
         )
         self.outbox = Outbox(self.store)
 
-    def end(self, job: str, outcome: Outcome, targets: NotifyTargets = TOLD) -> None:
+    def end(self, job: str, outcome: Outcome, targets: NotifyTargets = TARGETS) -> None:
         """Record the end of a run of `job`."""
         run, _ = self.store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
         self.store.finish_run(run, outcome, "so it is", now=self.now, targets=targets)
@@ -51,7 +51,7 @@ class Post:
         once.send({}, SECRET)
 
     def rounds(self, length: timedelta) -> None:
-        """Let `length` pass, with a dispatch every minute."""
+        """Advance the time by `length`, with a dispatch every minute."""
         until = self.now + length
         while self.now < until:
             self.now += timedelta(minutes=1)

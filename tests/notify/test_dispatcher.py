@@ -122,10 +122,10 @@ def test_it_ends_with_its_parent_process(installation, appliance, recorder):
         dispatcher = os.pidfd_open(int(parent.stdout.readline()))
         wait_until(lambda: recorder.requests)
         parent.kill()
-    assert ended(dispatcher)
+    assert wait_for_exit(dispatcher)
 
 
-def ended(process: int) -> bool:
+def wait_for_exit(process: int) -> bool:
     """Wait until the process behind the descriptor has ended."""
     poll = select.poll()
     poll.register(process, select.POLLIN)

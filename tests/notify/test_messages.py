@@ -9,11 +9,11 @@ from pi_appliance.notify import messages
 from pi_appliance.notify.messages import JobEvent
 from pi_appliance.storage.model import Event, Outcome, Run, Trigger
 
-BEGAN = datetime(2026, 5, 1, 4, 15, tzinfo=UTC)
+START = datetime(2026, 5, 1, 4, 15, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Berlin")
 
 
-def news(
+def make_event(
     outcome: Outcome = Outcome.FAILED, summary: str = "rsync ended with status 23", log: str = "", **more: object
 ) -> JobEvent:
     run = Run(
@@ -22,8 +22,8 @@ def news(
         kind="command",
         trigger=Trigger.CRON,
         scheduled_for=None,
-        started=BEGAN,
-        ended=BEGAN + timedelta(seconds=95),
+        started=START,
+        ended=START + timedelta(seconds=95),
         outcome=outcome,
         summary=summary,
         attempts=3,
@@ -33,7 +33,7 @@ def news(
 
 
 def test_a_failure_shows_job_time_count_and_remedy():
-    message = messages.message(news(log="copying\nno space left\n"), host="raspberrypi", zone=ZONE)
+    message = messages.message(make_event(log="copying\nno space left\n"), host="raspberrypi", zone=ZONE)
     assert message.title == "backup failed on raspberrypi"
     assert message.body == (
         "rsync ended with status 23\n\n"
@@ -53,11 +53,11 @@ def test_a_failure_shows_job_time_count_and_remedy():
     ],
 )
 def test_the_first_line_shows_the_kind_of_failure(outcome, title):
-    assert messages.message(news(outcome), host="pi", zone=ZONE).title == title
+    assert messages.message(make_event(outcome), host="pi", zone=ZONE).title == title
 
 
 def test_a_recovery_shows_the_length_of_the_outage():
-    recovered = news(Outcome.SUCCEEDED, "all copied", event=Event.RECOVERY, failures=3, since=BEGAN)
+    recovered = make_event(Outcome.SUCCEEDED, "all copied", event=Event.RECOVERY, failures=3, since=START)
     message = messages.message(recovered, host="pi", zone=ZONE)
     assert message.title == "backup works again on pi"
     assert message.body.startswith("all copied\n\nAfter 3 failures since Fri 2026-05-01 06:15.\n\nRun 12, ")
@@ -65,21 +65,21 @@ def test_a_recovery_shows_the_length_of_the_outage():
 
 def test_a_log_is_cut_to_its_last_lines_without_control_characters():
     log = "".join(f"\x1b[31mline {number}\x1b[0m\a\r\n" for number in range(1000))
-    shown = messages.message(news(log=log), host="pi", zone=ZONE).body.partition("output:\n")[2]
+    shown = messages.message(make_event(log=log), host="pi", zone=ZONE).body.partition("output:\n")[2]
     assert shown == "\n".join(f"line {number}" for number in range(980, 1000))
-    long = messages.message(news(log="x" * 1_000_000), host="pi", zone=ZONE).body.partition("output:\n")[2]
+    long = messages.message(make_event(log="x" * 1_000_000), host="pi", zone=ZONE).body.partition("output:\n")[2]
     assert long == "…" + "x" * 1999
-    assert len(messages.message(news(summary="y" * 9000), host="pi", zone=ZONE).body) < 1000
+    assert len(messages.message(make_event(summary="y" * 9000), host="pi", zone=ZONE).body) < 1000
 
 
 def test_a_run_missing_in_the_history_is_reported_anyway():
-    message = messages.message(news(run=None), host="pi", zone=ZONE)
+    message = messages.message(make_event(run=None), host="pi", zone=ZONE)
     assert message.title == "backup failed on pi"
     assert message.body == "Run 12 of backup; the history no longer has it."
 
 
 def test_many_failures_are_one_message_with_a_line_each():
-    many = [news(summary="no way\nsecond line")] * 40 + [news(event=Event.RECOVERY)]
+    many = [make_event(summary="no way\nsecond line")] * 40 + [make_event(event=Event.RECOVERY)]
     message = messages.digest(many, host="pi")
     assert message.title == "40 failures, 1 recovery on pi"
     lines = message.body.splitlines()

@@ -48,8 +48,8 @@ def state_of(installation: Installation) -> str:
         installation.run(*words)
         for words in (("notifiers", "list"), ("notifiers", "list", "--json"), ("jobs", "history"))
     ]
-    kept = [path.read_bytes().decode(errors="replace") for path in installation.state.rglob("*") if path.is_file()]
-    return "\n".join([*(done.stdout + done.stderr for done in shown), *kept])
+    contents = [path.read_bytes().decode(errors="replace") for path in installation.state.rglob("*") if path.is_file()]
+    return "\n".join([*(done.stdout + done.stderr for done in shown), *contents])
 
 
 def test_mail_is_sent_with_the_password_from_the_secrets(installation):
@@ -243,7 +243,7 @@ def test_a_ping_that_hangs_does_not_delay_the_run(installation, recorder):
     pinged(installation, recorder, "quick:\n  kind: command\n  with: {directory: ., run: [touch, done]}")
     with installation.start("jobs", "run", "quick") as process:
         wait_until((installation.folder / "done").exists)
-        wait_until(lambda: recorder.requests)  # the start is sent beside the run, so it may come after the job
+        wait_until(lambda: recorder.requests)  # the start is sent in parallel, so it may arrive after the job
         assert calls(recorder)[0][0] == "/start"
         recorder.released.set()
         assert process.wait(30) == 0

@@ -22,7 +22,7 @@ class PowerCut(BaseException):
 
 @dataclass
 class Steps:
-    """Count the steps of a process, and cut the power at a given one."""
+    """Count the steps of a process, and cut the power at step `remaining`."""
 
     remaining: int = 10**9
 

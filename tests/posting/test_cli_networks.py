@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.installation import ROOT, Installation, wait_until
-from tests.other_user import NOBODY, PublicInstallation
+from tests.other_user import NOBODY_UID, PublicInstallation
 from tests.warm_program import Process, run_process
 
 KINDS = ROOT / "tests" / "fakes" / "plugins"
@@ -53,7 +53,7 @@ def secrets_of(installation: Installation) -> Path:
     return installation.folder / "secrets.env"
 
 
-def put(installation: Installation, text: str) -> Path:
+def write_secrets(installation: Installation, text: str) -> Path:
     path = secrets_of(installation)
     path.write_text(text, "utf-8")
     path.chmod(0o600)
@@ -80,7 +80,7 @@ def test_the_rest_of_the_file_stays_unchanged(home):
     before = (
         '# mine\r\n\n  WEB_PASSWORD = "open  sesame" \nDIARY_TOKEN=old\n#DIARY_TOKEN=\nDIARY_TOKEN = older\r\nEND=x'
     )
-    put(home, before).write_bytes(before.encode())
+    write_secrets(home, before).write_bytes(before.encode())
     assert run(home, "login", "mine", answers="maker\nnew\n").returncode == 0
     after = '# mine\r\n\n  WEB_PASSWORD = "open  sesame" \n#DIARY_TOKEN=\nDIARY_TOKEN=new\r\nEND=x\nDIARY_NAME=maker\n'
     assert secrets_of(home).read_bytes() == after.encode()
@@ -113,7 +113,7 @@ def test_a_network_without_keys_is_reported(home):
     ],
 )
 def test_wrong_keys_are_not_stored(home, answers, status, says):
-    before = put(home, "# mine\nDIARY_NAME=old\n").read_bytes()
+    before = write_secrets(home, "# mine\nDIARY_NAME=old\n").read_bytes()
     done = run(home, "login", "mine", answers=answers)
     assert done.returncode == status
     assert says in done.stderr.splitlines()[-1]
@@ -129,7 +129,7 @@ def test_wrong_keys_are_not_stored(home, answers, status, says):
     ],
 )
 def test_an_unusable_file_is_reported_before_any_question(home, text, mode, says):
-    put(home, text).chmod(mode)
+    write_secrets(home, text).chmod(mode)
     done = run(home, "login", "mine", answers="maker\nright\n")
     assert done.returncode in (1, 2)
     assert says in done.stderr
@@ -175,35 +175,35 @@ def test_a_terminal_does_not_show_the_secret_and_ctrl_c_stores_nothing(home):
             start_new_session=True,
         )
         os.close(terminal)
-        seen = bytearray()
-        read_until(keyboard, b"Whose diary is it? ", seen)
+        terminal_output = bytearray()
+        read_until(keyboard, b"Whose diary is it? ", terminal_output)
         os.write(keyboard, b"maker\n")
-        read_until(keyboard, b"Token: ", seen)
+        read_until(keyboard, b"Token: ", terminal_output)
         if answer is None:
             process.send_signal(signal.SIGINT)
         else:
             os.write(keyboard, answer)
         output, _ = process.communicate(timeout=60)
-        read_until(keyboard, None, seen)
+        read_until(keyboard, None, terminal_output)
         os.close(keyboard)
-        assert b"hush" not in seen + output
-        assert b"maker" in seen
+        assert b"hush" not in terminal_output + output
+        assert b"maker" in terminal_output
         assert process.returncode == (0 if stored else 1)
         assert secrets_of(home).exists() == stored
-        assert (b"stopped; nothing was stored" in seen) != stored
+        assert (b"stopped; nothing was stored" in terminal_output) != stored
 
 
-def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
-    """Read the terminal into `seen` until it shows `words` or is closed."""
-    while words is None or words not in seen:
+def read_until(keyboard: int, words: bytes | None, terminal_output: bytearray) -> None:
+    """Read the terminal into `terminal_output` until it shows `words` or is closed."""
+    while words is None or words not in terminal_output:
         try:
             chunk = os.read(keyboard, 1024)
         except OSError:
             chunk = b""
         if not chunk:
-            assert words is None, bytes(seen)
+            assert words is None, bytes(terminal_output)
             return
-        seen += chunk
+        terminal_output += chunk
 
 
 @pytest.mark.slow
@@ -211,12 +211,12 @@ def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
 def test_a_file_written_by_root_belongs_to_the_owner(public_installation: PublicInstallation) -> None:
     public_installation.write(JOB, NETWORKS)
     public_installation.state.mkdir()
-    os.chown(public_installation.state, NOBODY, NOBODY)
+    os.chown(public_installation.state, NOBODY_UID, NOBODY_UID)
     for _ in range(2):  # a new file, and one that is there
         done = run(public_installation, "login", "mine", answers="maker\nright\n")
         assert "which only nobody can read" in done.stdout, done.stderr
         path = secrets_of(public_installation)
-        assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (NOBODY, 0o600)
+        assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (NOBODY_UID, 0o600)
     assert list(public_installation.state.iterdir()) == [], "nothing of root's is in its state"
 
 
@@ -231,8 +231,8 @@ def test_missing_write_permission_is_reported_before_any_question(
         input="a\nb\n",
         capture_output=True,
         text=True,
-        user=NOBODY,
-        group=NOBODY,
+        user=NOBODY_UID,
+        group=NOBODY_UID,
         extra_groups=[],
         check=False,
     )
@@ -254,7 +254,7 @@ def test_missing_write_permission_is_reported_before_any_question(
     ],
 )
 def test_wrong_keys_set_the_exit_status(home, token, status, says):
-    put(home, "DIARY_NAME=maker\n" + (f"DIARY_TOKEN={token}\n" if token else ""))
+    write_secrets(home, "DIARY_NAME=maker\n" + (f"DIARY_TOKEN={token}\n" if token else ""))
     done = run(home, "test", "mine")
     assert (done.returncode, done.stderr) == (status, f"{says}\n")
     done = run(home, "test", "mine", "show")
@@ -270,7 +270,7 @@ def test_an_unknown_name_is_reported_with_the_most_similar_one(home):
 
 
 def test_the_list_shows_the_available_keys_and_their_sources(home):
-    path = put(home, "DIARY_NAME=maker\nDIARY_TOKEN=hush hush\nDIARY2_NAME=other\n")
+    path = write_secrets(home, "DIARY_NAME=maker\nDIARY_TOKEN=hush hush\nDIARY2_NAME=other\n")
     done = run(home, "list", environment={"DIARY_TOKEN": "hush too"})
     assert done.returncode == 0
     assert "hush" not in done.stdout
@@ -304,14 +304,14 @@ def test_missing_keys_are_a_warning_of_the_check(home):
     )
 
 
-# --- nothing is told --------------------------------------------------------------------------------------------------
+# --- no secret is shown -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "token", ["wrong hush-hush-hush", "broken hush-hush-hush", "away hush-hush-hush", "hush-hush-hush"]
 )
 def test_no_library_logs_a_key_at_any_level(home, token):
-    put(home, f"DIARY_NAME=maker\nDIARY_TOKEN={token}\n")
+    write_secrets(home, f"DIARY_NAME=maker\nDIARY_TOKEN={token}\n")
     done = run(home, "test", "mine", environment={"LOG_ALL": "1"})
     assert "diary: opening it with [redacted]" in done.stderr
     assert "hush" not in done.stdout + done.stderr
@@ -338,9 +338,9 @@ def test_no_program_gets_a_key_of_any_network(home):
         check=True,
     )
     for name in ("asked", "ran"):
-        seen = (home.folder / name).read_text("utf-8")
-        assert "MINE=seen" in seen
-        assert "hush" not in seen
+        environment = (home.folder / name).read_text("utf-8")
+        assert "MINE=seen" in environment
+        assert "hush" not in environment
 
 
 def test_the_private_mpd_gets_no_key_either(home):
@@ -356,7 +356,7 @@ def test_the_private_mpd_gets_no_key_either(home):
         "PATH": f"{mpd.parent}:{os.environ['PATH']}",
     }
     with home.start("up", environment=environment) as daemon:
-        seen = wait_until(lambda: (path := home.folder / "mpd.env").exists() and path.read_text("utf-8"))
+        text = wait_until(lambda: (path := home.folder / "mpd.env").exists() and path.read_text("utf-8"))
         daemon.terminate()
-    assert "PATH=" in seen
-    assert "hush" not in seen
+    assert "PATH=" in text
+    assert "hush" not in text

@@ -42,10 +42,10 @@ class Conversation:
         """Return the exit status and the output."""
         self._stdin.close()
         assert self.process.stdout is not None
-        said = self.process.stdout.read()
+        output = self.process.stdout.read()
         self.seen += self._stderr.read()
         assert "Traceback" not in self.seen
-        return self.process.wait(60), said
+        return self.process.wait(60), output
 
 
 @contextlib.contextmanager
@@ -82,14 +82,14 @@ def test_login_to_x_by_pin(installation):
             owner.answer("API key secret", SECRETS["X_CONSUMER_SECRET"])
             owner.answer("else Enter, for a PIN", "")
             owner.answer("The PIN that X shows then", server.keys.consent(owner.until("The PIN that X shows then")))
-            status, said = owner.end()
+            status, output = owner.end()
         assert status == 0, owner.seen
-        assert said.startswith("bird: @shelf_bot")
-        assert f"(the secrets are right); they are in {installation.folder}/secrets.env" in said
+        assert output.startswith("bird: @shelf_bot")
+        assert f"(the secrets are right); they are in {installation.folder}/secrets.env" in output
         assert stored(installation) == SECRETS
         assert told_who(installation, "bird")[0].startswith("bird: @shelf_bot")
         assert server.posts == []
-        assert not [value for value in SECRETS.values() if value in owner.seen + said]
+        assert not [value for value in SECRETS.values() if value in owner.seen + output]
 
 
 def test_login_to_x_with_wrong_console_tokens(installation):
@@ -115,14 +115,14 @@ def test_login_to_mastodon_by_code(installation):
         with logging_in(installation, "toot") as owner:
             question = "The code that is shown then"
             owner.answer(question, server.approve(owner.until(question)))
-            status, said = owner.end()
+            status, output = owner.end()
         assert status == 0, owner.seen
         assert set(stored(installation)) == {"CAT_TOKEN"}
         assert stored(installation)["CAT_TOKEN"] in server.tokens
-        assert said.startswith("toot: @")
+        assert output.startswith("toot: @")
         assert told_who(installation, "toot")[0].startswith("toot: @")
         assert server.statuses == []
-        assert stored(installation)["CAT_TOKEN"] not in owner.seen + said
+        assert stored(installation)["CAT_TOKEN"] not in owner.seen + output
 
 
 def test_login_to_bluesky_by_app_password(installation):
@@ -133,10 +133,10 @@ def test_login_to_bluesky_by_app_password(installation):
         for password, good in (("wrng-wrng-wrng-wrng", False), (PASSWORD, True)):
             with logging_in(installation, "sky") as owner:
                 owner.answer("App password", password)
-                status, said = owner.end()
+                status, output = owner.end()
             assert status == (0 if good else 1), owner.seen
             assert owner.seen.endswith("; nothing was stored\n") is not good
-            assert password not in owner.seen + said
+            assert password not in owner.seen + output
         assert DID in owner.seen
         assert stored(installation) == {"BLUESKY_APP_PASSWORD": PASSWORD}
         assert told_who(installation, "sky")[0].startswith("sky: ")
@@ -149,8 +149,8 @@ def test_an_aborted_login_stores_nothing(installation, network):
         network = network if "mastodon" not in network else f"kind: mastodon, with: {{server: '{server.address}'}}"
         installation.write(JOB, f"networks:\n  it: {{{network}}}")
         with logging_in(installation, "it") as owner:
-            status, said = owner.end()
-    assert (status, said, owner.seen.splitlines()[-1]) == (1, "", "pi-appliance: stopped; nothing was stored")
+            status, output = owner.end()
+    assert (status, output, owner.seen.splitlines()[-1]) == (1, "", "pi-appliance: stopped; nothing was stored")
     assert not (installation.folder / "secrets.env").exists()
 
 

@@ -135,8 +135,8 @@ def test_a_file_without_usable_lines_is_reported(installation, data, says):
 def test_a_missing_file_is_reported(installation):
     write(installation, "one\n")
     (installation.folder / "tweets.txt").unlink()
-    (said,) = check(installation, status=1)
-    assert said == "tweets.txt: cannot be read: No such file or directory; create it with one post per line"
+    (output,) = check(installation, status=1)
+    assert output == "tweets.txt: cannot be read: No such file or directory; create it with one post per line"
 
 
 def test_an_unused_file_is_checked_for_any_network(installation):
@@ -236,7 +236,7 @@ def test_a_check_creates_nothing_and_needs_no_access_to_the_state(installation):
 # preview
 
 
-def foretold(
+def predict_slots(
     installation: Installation, lines: str, dues: Sequence[str], *, chance: Chance | None, how: LineOrder
 ) -> list[int | None]:
     """Return the line for each of `dues`, or None if unused, computed from the secret alone."""
@@ -260,7 +260,7 @@ def test_upcoming_slots_have_the_lines_of_chance_and_draw(installation, how, cha
     write(installation, lines, job=f"  chance: {chance}\n" if chance else "", more=f", order: {how}")
     slots = preview(installation, "--count", "40")["slots"]
     dues = [slot["slot"] for slot in slots]
-    assert [slot["line"] for slot in slots] == foretold(installation, lines, dues, chance=chance, how=how)
+    assert [slot["line"] for slot in slots] == predict_slots(installation, lines, dues, chance=chance, how=how)
     begin = datetime.fromisoformat(dues[0])
     assert [datetime.fromisoformat(due) for due in dues] == [begin + timedelta(hours=6 * n) for n in range(40)]
     assert timedelta(0) < begin - datetime.now(UTC) <= timedelta(hours=6)

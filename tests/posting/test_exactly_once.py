@@ -1,4 +1,4 @@
-"""Posts through every accident: each is there at most once, and what the store says of it is true.
+"""Posts through every accident: each is published at most once, and the store agrees.
 
 Networks in memory accept, lose, refuse and forget posts, over a real store; the power fails at any step.
 tests/posting/test_kills.py tries the same with real processes and sockets.
@@ -26,19 +26,19 @@ from tests.posting.in_memory_networks import InMemoryNetwork, PaidLimits, Postin
 
 @pytest.fixture
 def posting() -> Iterator[PostingEnvironment]:
-    with open_posting() as made:
-        yield made
+    with open_posting() as environment:
+        yield environment
 
 
 @contextlib.contextmanager
 def open_posting() -> Iterator[PostingEnvironment]:
     """Yield an environment with its store in memory: a power cut affects the process only."""
     with in_memory() as folder:
-        made = PostingEnvironment(Path(folder, "history.db"))
+        environment = PostingEnvironment(Path(folder, "history.db"))
         try:
-            yield made
+            yield environment
         finally:
-            made.database.close()
+            environment.database.close()
 
 
 def add_network(posting: PostingEnvironment, **more) -> InMemoryNetwork:
@@ -50,8 +50,8 @@ def add_network(posting: PostingEnvironment, **more) -> InMemoryNetwork:
 
 def test_a_sent_post_is_recorded_with_its_link_and_cost(posting):
     add_network(posting)
-    (sent,) = posting.send()
-    assert (sent.state, sent.remote, sent.attempts, sent.cost) == (
+    (sent_post,) = posting.send()
+    assert (sent_post.state, sent_post.remote, sent_post.attempts, sent_post.cost) == (
         PostState.SENT,
         SentPost("id0", "link"),
         1,
@@ -121,9 +121,9 @@ def test_a_refusal_is_not_retried(posting):
 def test_a_lost_answer_is_looked_up_at_once(posting):
     x = add_network(posting)
     x.faults = ["lost after"]
-    (sent,) = posting.send()
-    assert (sent.state, sent.remote, len(x.stored)) == (PostState.SENT, SentPost("id0", "link"), 1)
-    assert sent.cost == Decimal("0.016")  # with the look
+    (sent_post,) = posting.send()
+    assert (sent_post.state, sent_post.remote, len(x.stored)) == (PostState.SENT, SentPost("id0", "link"), 1)
+    assert sent_post.cost == Decimal("0.016")  # with the look
 
 
 def test_a_lost_answer_without_a_lookup_needs_the_owner_and_is_never_resent(posting):
@@ -212,8 +212,8 @@ def test_a_duplicate_after_a_lost_answer_is_a_success(posting):
     posting.send()
     x.stored[0] = ("id0", "hello as the network keeps it")  # so a look does not find it
     x.faults = ["duplicate"]
-    (sent,) = posting.send()
-    assert (sent.state, "reported it as a duplicate" in sent.reason) == (PostState.SENT, True)
+    (sent_post,) = posting.send()
+    assert (sent_post.state, "reported it as a duplicate" in sent_post.reason) == (PostState.SENT, True)
 
 
 def test_a_duplicate_at_the_first_attempt_is_a_refusal(posting):
@@ -324,8 +324,8 @@ def test_pictures_are_kept_until_the_post_is_sent(posting):
     (waits,) = posting.send()
     assert posting.store().load_post(waits) == Post("hello", (picture,))
     posting.now += timedelta(hours=1)
-    (sent,) = posting.send()
-    assert posting.store().load_post(sent) == Post("hello")
+    (sent_post,) = posting.send()
+    assert posting.store().load_post(sent_post) == Post("hello")
 
 
 ACCIDENTS = st.sampled_from(["", "", "away", "no", "lost before", "lost after"])
@@ -395,8 +395,8 @@ def test_a_post_that_was_refused_after_an_unclear_answer_is_searched_before_it_i
     assert (refused.state, refused.attempts, refused.cost) == (PostState.REFUSED, 2, 0)
     x.stored.append(("id0", "hello"))  # the first attempt shows up late
     PostDatabase(posting.database).resend_posts(refused.id, now=posting.now)
-    (sent,) = posting.send()
-    assert (sent.state, len(x.stored)) == (PostState.SENT, 1)
+    (sent_post,) = posting.send()
+    assert (sent_post.state, len(x.stored)) == (PostState.SENT, 1)
 
 
 def test_a_refused_post_is_charged_when_it_is_sent_again(posting):
@@ -404,8 +404,8 @@ def test_a_refused_post_is_charged_when_it_is_sent_again(posting):
     x.faults = ["no"]
     (refused,) = posting.send()
     PostDatabase(posting.database).resend_posts(refused.id, now=posting.now)
-    (sent,) = posting.send()
-    assert (sent.state, sent.cost) == (PostState.SENT, Decimal("0.015"))
+    (sent_post,) = posting.send()
+    assert (sent_post.state, sent_post.cost) == (PostState.SENT, Decimal("0.015"))
     assert PostDatabase(posting.database).month_spend(posting.now) == {"x": Decimal("0.015")}
 
 

@@ -13,7 +13,7 @@ from pi_appliance.posting import x_text
 
 ONE = regex.compile(r"\X")
 
-# What clusters are made of, so that random text is full of them.
+# The parts of clusters, so that random text is full of them.
 PARTS = [
     *("a", "Z", "é", "e\u0301", "\r", "\n", "\r\n", "\t", " ", "\u200b", "\u200d", "\u0308", "\ufe0e", "\ufe0f"),
     *("\U0001f1e8", "\U0001f1ed", "\U0001f1fa", "🏴", "\U000e0067", "\U000e007f", "👩", "🚀", "❤", "🏽", "1", "\u20e3"),

@@ -84,15 +84,15 @@ def servers() -> Iterator[tuple[dict[str, Server], str]]:
                 ),
                 "mastodon": Server(
                     lambda: list(mastodon.texts),
-                    lambda fault: random.choice((mastodon.faults, mastodon.elsewhere.setdefault("look", []))).append(
+                    lambda fault: random.choice((mastodon.faults, mastodon.other_faults.setdefault("look", []))).append(
                         fault
                     ),
                     (*common, "after-503", "no-id", "not-json"),
-                    lambda: (mastodon.faults.clear(), mastodon.elsewhere.clear()),  # type: ignore[func-returns-value]
+                    lambda: (mastodon.faults.clear(), mastodon.other_faults.clear()),  # type: ignore[func-returns-value]
                 ),
                 "bluesky": Server(
                     lambda: list(bluesky.texts),
-                    lambda fault: bluesky.faults[random.choice(blue)].append(fault),  # noqa: PLW0108 - another one each time
+                    lambda fault: bluesky.faults[random.choice(blue)].append(fault),  # noqa: PLW0108 - a new one each time
                     (*common, "503-after", "cut-read", "not-json", "empty"),
                     bluesky.faults.clear,
                 ),
@@ -128,7 +128,7 @@ def test_after_any_event_each_post_exists_at_most_once_and_the_ledger_is_true(
                 print(f"{number + 1} runs, {counts.kills} kills, {sum(counts.faults.values())} faults")  # noqa: T201
         for server in known.values():
             server.reset()
-        wait_until(lambda: not left(installation), 60)
+        wait_until(lambda: not send_pending(installation), 60)
         check(installation, known, counts)
 
 
@@ -160,10 +160,10 @@ def one_command(installation: Installation, random: Random, counts: EventCounts,
         assert "Traceback" not in (process.stderr.read() if process.stderr else "")
     wait_until(
         lambda: None not in installation.outcomes("bird"), 30
-    )  # a process of it may live: the guard ends it in a moment
+    )  # a process of it may still run: the guard ends it soon
 
 
-def left(installation: Installation) -> list[PostRecord]:
+def send_pending(installation: Installation) -> list[PostRecord]:
     """Run the job for the pending posts and return those that remain."""
     installation.run("jobs", "run", "bird", "--resume", environment=SECRETS)
     return [each for each in store(installation) if each.state in PENDING_STATES]
@@ -186,7 +186,7 @@ def check(installation: Installation, known: dict[str, Server], counts: EventCou
             states[f"{name} {each.state}"] += 1
             assert each.state is not PostState.SENT or there[text] == 1, f"said to be on {name}, and is not: {each}"
             assert each.state not in FAILED_STATES or not there[text], f"said not to be on {name}: {each}"
-            if each.state is PostState.UNCERTAIN:  # only where the account may not be looked at, or shows posts late
+            if each.state is PostState.UNCERTAIN:  # only if the account cannot be searched, or shows posts late
                 known_late = name == "x" and "two searches did not find it" in each.reason
                 assert known_late or any(word in each.reason for word in ("401", "402", "403")), each.reason
                 assert not (known_late and there[text]), "it is there, and two searches did not find it"

@@ -57,9 +57,13 @@ def test_a_deleted_line_leaves_all_other_bytes(text: str, data: st.DataObject) -
     number = data.draw(st.sampled_from([each.number for each in lines]))
     rows = text.removeprefix("\ufeff").split("\n")
     del rows[number - 1]
-    wanted = text[: len(text) - len(text.removeprefix("\ufeff"))] + "\n".join(rows)
+    expected = text[: len(text) - len(text.removeprefix("\ufeff"))] + "\n".join(rows)
     result = delete_line(text, number)
-    assert result in (wanted, wanted + "\n", wanted + "\r\n")  # without a line end at its end, the one before it stays
+    assert result in (
+        expected,
+        expected + "\n",
+        expected + "\r\n",
+    )  # without a line end at its end, the one before it stays
     assert [each.text for each in parse_lines(result)] == [each.text for each in lines if each.number != number]
 
 
@@ -95,9 +99,9 @@ def test_a_control_character_is_not_added(text: str, code: str) -> None:
 
 @pytest.mark.parametrize("text", ["# 1 tip", "#", "## heading", "#tag", "\\# 1 tip", "\\\\# x"])
 def test_a_text_with_a_hash_is_posted_as_it_was_given(text: str) -> None:
-    wanted = text.removeprefix("\\") if text.startswith("\\") else text
-    assert [each.text for each in parse_lines(add_line("one\n# two\n", text))] == ["one", wanted]
-    assert [each.text for each in parse_lines(replace_line("one\n# two\n", 1, text))] == [wanted]
+    expected = text.removeprefix("\\") if text.startswith("\\") else text
+    assert [each.text for each in parse_lines(add_line("one\n# two\n", text))] == ["one", expected]
+    assert [each.text for each in parse_lines(replace_line("one\n# two\n", 1, text))] == [expected]
 
 
 @pytest.mark.parametrize(

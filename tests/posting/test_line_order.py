@@ -29,7 +29,7 @@ def test_equal_looking_lines_have_one_fingerprint(other):
 def test_other_text_and_other_pictures_have_another_fingerprint():
     lines = ["one", "two", "one!", "one ![a](a.png)", "one ![a](b.png)", "![a](a.png)", "one ![a](a.png) ![b](b.png)"]
     assert len(set(prints(*lines))) == len(lines)
-    assert prints("one ![a](a.png)") == prints("![better described](a.png) one")  # what it shows may be put right
+    assert prints("one ![a](a.png)") == prints("![better described](a.png) one")  # its text may be corrected
 
 
 @pytest.mark.parametrize("how", list(LineOrder))
@@ -83,7 +83,7 @@ def test_a_use_is_recorded():
     assert mark_used(UsedLines(frozenset("b"), ("a", "b")), "a") == UsedLines(frozenset("ab"), ("b", "a"))
 
 
-# The same few words again and again, so that what was removed often comes back; some are the same to a reader.
+# A few words, so that removed lines often return. Some look the same to a reader.
 _WORDS = st.sampled_from(["a", "b", "c", "d", "e", "A", " b ", "# no post", "", "é", "e\u0301", "x y", "x  y"])
 _AT = st.integers(0, 9)
 _DRAW = st.tuples(st.just("draw"), st.floats(0, 1, exclude_max=True))
@@ -121,12 +121,12 @@ def test_after_an_edit_unused_lines_come_first(beginning, steps):
 
     Lines are the same if they have one fingerprint. A round is a run of draws; the first draw ever begins one. Then:
 
-    - as long as the file holds a line, each draw gives one that is in it;
+    - as long as the file has a line, each draw returns one of its lines;
     - in a round no line is drawn twice;
     - a new round begins only at a draw at which every line that is in the file then was drawn in the round before;
     - no line is drawn twice in a row while the file holds another one.
 
-    The rounds are kept here in a list of their own, apart from what `use` makes of them.
+    The test records the rounds in its own list, independent of `use`.
     """
     file = list(beginning)
     used, drawn, last = UsedLines(), list[str](), None

@@ -77,10 +77,10 @@ def test_reported_pairs_are_near_and_equal_lines_are_reported(texts):
     assert all(each.like < each.line and each.ratio >= SIMILARITY_THRESHOLD for each in result)
     assert all(similarity(by_number[each.line], by_number[each.like]) == each.ratio for each in result)
     output = {each.line for each in result}
-    seen: set[str] = set()
+    visited: set[str] = set()
     for number, text in by_number.items():
-        assert text not in seen or number in output
-        seen.add(text)
+        assert text not in visited or number in output
+        visited.add(text)
 
 
 @pytest.mark.slow_variants

@@ -11,7 +11,7 @@ from tests.fakes.bluesky_account import HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon
 from tests.fakes.x_server import SECRETS, fake_x
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
 
 
 class Owner:
@@ -23,7 +23,7 @@ class Owner:
 
     @property
     def page(self) -> str:
-        text = self.appliance.ask(self.path).text
+        text = self.appliance.request(self.path).text
         self.seen += text
         return text
 
@@ -33,7 +33,7 @@ class Owner:
         if answer is not None:
             step = step or re.findall(r'name="step" value="(\d+)"', self.page)[0]
             fields += f"&step={step}&answer={answer}"
-        result = self.appliance.ask(f"/do{self.path}/login", fields)
+        result = self.appliance.request(f"/do{self.path}/login", fields)
         if result.status == 303:
             assert result.headers["location"] == self.path
         return result.status
@@ -47,10 +47,10 @@ def stored(folder: Path) -> dict[str, str]:
     return secrets.parse(path.read_bytes(), path) if path.exists() else {}
 
 
-def serve(folder: Path, networks: str) -> Iterator[ServedAppliance]:
+def serving_networks(folder: Path, networks: str) -> Iterator[ServedAppliance]:
     config = configuration(folder, jobs=job("hello", ""))
     config.write_text(config.read_text("utf-8").replace("jobs:\n", f"networks:\n{networks}\njobs:\n"), "utf-8")
-    with served(config) as appliance:
+    with serving(config) as appliance:
         yield appliance
 
 
@@ -63,9 +63,9 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mastodon_is_connected_by_a_link_and_a_code(tmp_path: Path) -> None:
     with fake_mastodon() as server:
         network = f"  toot: {{kind: mastodon, with: {{server: '{server.address}'}}}}\n  show: {{kind: preview}}"
-        for appliance in serve(tmp_path, network):
-            assert "not connected" in appliance.ask("/networks").text
-            assert 'href="/networks"' in appliance.ask("/more").text
+        for appliance in serving_networks(tmp_path, network):
+            assert "not connected" in appliance.request("/networks").text
+            assert 'href="/networks"' in appliance.request("/more").text
             owner = Owner(appliance, "toot")
             assert owner.send() == 303
             assert "The code that is shown then" in owner.page
@@ -83,18 +83,18 @@ def test_mastodon_is_connected_by_a_link_and_a_code(tmp_path: Path) -> None:
             assert stored(tmp_path)["MASTODON_TOKEN"] in server.tokens
             assert stored(tmp_path)["MASTODON_TOKEN"] not in owner.seen
             assert owner.send(code, step) == 409, "the form of before"
-            assert appliance.ask("/do/networks/test", "networks=toot&return_to=/networks/toot").status == 303
-            assert "connected" in appliance.ask("/networks").text
+            assert appliance.request("/do/networks/test", "networks=toot&return_to=/networks/toot").status == 303
+            assert "connected" in appliance.request("/networks").text
             assert (tmp_path / "secrets.env").stat().st_mode & 0o777 == 0o600
             assert server.statuses == []
-            check = appliance.ask("/api/v1/networks/show/login", {})
+            check = appliance.request("/api/v1/networks/show/login", {})
             assert (check.status, check.json["error"]) == (409, "show needs no secrets: its kind is preview")
-            assert appliance.ask("/networks/other").status == 404
+            assert appliance.request("/networks/other").status == 404
 
 
 def test_x_is_connected_by_a_pin(tmp_path: Path) -> None:
     with fake_x() as server:
-        for appliance in serve(tmp_path, f"  bird: {{kind: x, with: {{server: '{server.address}'}}}}"):
+        for appliance in serving_networks(tmp_path, f"  bird: {{kind: x, with: {{server: '{server.address}'}}}}"):
             owner = Owner(appliance, "bird")
             assert "$0.015 a post, $0.20 with an address" in owner.page
             owner.send()
@@ -110,13 +110,13 @@ def test_x_is_connected_by_a_pin(tmp_path: Path) -> None:
 def test_bluesky_is_connected_over_the_api_by_an_app_password(tmp_path: Path) -> None:
     with fake_bluesky() as server:
         network = f"  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: '{server.address}'}}}}"
-        for appliance in serve(tmp_path, network):
+        for appliance in serving_networks(tmp_path, network):
             path = "/api/v1/networks/sky/login"
-            assert appliance.ask(path, {"answer": PASSWORD, "step": 1}).status == 409
+            assert appliance.request(path, {"answer": PASSWORD, "step": 1}).status == 409
             for password, good in (("wrng-wrng-wrng-wrng", False), (PASSWORD, True)):
-                first = appliance.ask(path, {}).json
+                first = appliance.request(path, {}).json
                 assert (first["question"], first["secret"], first["step"]) == ("App password", True, 1)
-                result = appliance.ask(path, {"answer": password, "step": 1})
+                result = appliance.request(path, {"answer": password, "step": 1})
                 assert (result.json["account"] is not None, result.json["error"] is None) == (good, good)
                 assert password not in result.text
             assert stored(tmp_path) == {"BLUESKY_APP_PASSWORD": PASSWORD}

@@ -92,7 +92,7 @@ def bird(address: str) -> dict[str, str]:
 
 
 def write(installation: Installation, networks: Mapping[str, str], secrets: dict[str, str]) -> None:
-    """Write a configuration with `networks` by name, and `secrets` beside it."""
+    """Write a configuration with `networks` by name, and `secrets` next to it."""
     lines = "".join(f"  {name}: {{{network}}}\n" for name, network in networks.items())
     installation.write(JOBS.replace("NETWORKS", ", ".join(networks)), f"networks:\n{lines}web: {{port: 0}}")
     (installation.folder / "tweets.txt").write_text("".join(f"line {number}\n" for number in range(30)), "utf-8")
@@ -147,8 +147,10 @@ def echo() -> Iterator[str]:
             self.do_GET()
 
         def do_GET(self) -> None:
-            said = f"not allowed with {dict(self.headers)} and {ODD}"
-            raw = json.dumps({"title": said, "detail": said, "errors": [{"message": said}], "status": 403}).encode()
+            answer = f"not allowed with {dict(self.headers)} and {ODD}"
+            raw = json.dumps(
+                {"title": answer, "detail": answer, "errors": [{"message": answer}], "status": 403}
+            ).encode()
             self.send_response(403)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(raw)))
@@ -181,12 +183,12 @@ def test_a_server_that_echoes_the_request_is_not_repeated(output_log: OutputLog)
 
 
 def test_the_daemon_and_its_page_show_no_secret(output_log: OutputLog) -> None:
-    installation, known = (
+    installation, secret_values = (
         output_log.installation,
         {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"},
     )
     with echo() as address:
-        write(installation, bird(address), known)
+        write(installation, bird(address), secret_values)
         text = installation.config.read_text("utf-8").replace("tweets: {", "tweets: {schedule: '@reboot', ")
         installation.config.write_text(text, "utf-8")
         with installation.start("up", "--verbose", environment=ALL_THERE_IS) as daemon:
@@ -201,7 +203,7 @@ def test_the_daemon_and_its_page_show_no_secret(output_log: OutputLog) -> None:
                 daemon.terminate()
             output_log.by["journal"] = "".join([*journal, *lines]).encode()
     output_log.gather()
-    assert output_log.find_secrets(known) == []
+    assert output_log.find_secrets(secret_values) == []
 
 
 def _until_it_matches(lines: Iterator[str], pattern: str) -> Iterator[str]:

@@ -41,7 +41,7 @@ class Bird:
         self.slots += 1
         words = ("--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
         self.installation.run("jobs", "run", "bird", *words, environment=SECRETS)
-        return str(self.installation.last("bird")["summary"])
+        return str(self.installation.latest_run("bird")["summary"])
 
     def resume(self) -> str:
         done = self.installation.run("jobs", "run", "bird", "--resume", environment=SECRETS)

@@ -18,8 +18,8 @@ LATE = NOW + timedelta(hours=6)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "history.db") as made:
-        yield made
+    with Store(tmp_path / "history.db") as new_store:
+        yield new_store
 
 
 def job_posts(store: Store, job: str = "bird", run: int = 1, now: datetime = NOW) -> JobPostStore:
@@ -70,9 +70,9 @@ def test_a_row_lost_while_sending_is_written_again(store):
     (record,) = desk.create_posts("slot", {"net": [Post("hello")]}, expires_at=LATE)
     with store.writing() as db:
         db.execute("DELETE FROM posts")
-    sent = desk.update_state(record, PostState.SENT, remote=SentPost("id 1", "link"))
-    assert (sent.id, sent.text, sent.state) == (record.id, "hello", PostState.SENT)
-    assert desk.posts_for_slot("slot") == [sent]
+    sent_post = desk.update_state(record, PostState.SENT, remote=SentPost("id 1", "link"))
+    assert (sent_post.id, sent_post.text, sent_post.state) == (record.id, "hello", PostState.SENT)
+    assert desk.posts_for_slot("slot") == [sent_post]
 
 
 def test_cost_is_counted_by_utc_month_and_outlives_the_posts(store):

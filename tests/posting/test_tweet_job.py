@@ -42,7 +42,7 @@ def test_the_preview_shows_the_exact_post(installation):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     shown = (installation.state / "reports" / "net" / "posts.txt").read_text("utf-8")
     assert shown == f"--- bird {SLOT}\nHello from the shelf 🍓\n\n"
-    assert installation.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
+    assert installation.latest_run("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
 
 
 @pytest.mark.slow
@@ -72,13 +72,16 @@ def test_a_file_without_lines_is_a_clear_outcome_in_the_history(installation, li
     done = on_slot(installation)
     assert done.returncode == 1
     assert says in done.stderr
-    assert (installation.last("bird")["outcome"], says in installation.last("bird")["summary"]) == ("failed", True)
+    assert (installation.latest_run("bird")["outcome"], says in installation.latest_run("bird")["summary"]) == (
+        "failed",
+        True,
+    )
 
 
 def test_a_long_line_is_never_sent_and_counted(installation):
     write(installation, "日" * 141 + "\nshort\n")
     on_slot(installation)
-    assert installation.last("bird")["summary"] == (
+    assert installation.latest_run("bird")["summary"] == (
         "posted to net: short; 1 line cannot be posted, see: pi-appliance tweets check"
     )
 
@@ -89,7 +92,7 @@ def test_a_repeated_slot_is_posted_once_on_x(installation):
         runs = [on_slot(installation) for _ in range(3)]
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert (server.posts, server.requests) == (["only once"], 1)
-    assert installation.last("bird")["outcome"] == "skipped"
+    assert installation.latest_run("bird")["outcome"] == "skipped"
 
 
 def test_a_run_killed_while_waiting_is_abandoned_and_its_post_found_by_the_next_run(installation):
@@ -146,7 +149,7 @@ def test_a_lost_answer_without_a_lookup_is_uncertain_until_the_owner_settles_it(
         write(installation, "perhaps\n", f"kind: x, with: {{server: '{server.address}', verify-uncertain: false}}")
         server.faults.append("cut-before")
         assert on_slot(installation).returncode == 1
-        assert installation.last("bird")["outcome"] == "uncertain"
+        assert installation.latest_run("bird")["outcome"] == "uncertain"
         status, listed, _ = installation.call("tweets", "list")
         assert (status, b"uncertain" in listed) == (1, True)
         assert installation.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
@@ -213,7 +216,7 @@ def brag(installation: Installation, options: str) -> str:
 
 def test_a_post_shows_a_solved_puzzle_with_a_description(installation):
     shown = brag(installation, "attach: picture")
-    assert installation.last("pegs")["summary"] in shown
+    assert installation.latest_run("pegs")["summary"] in shown
     assert os.uname().nodename in shown
     assert "[picture: Peg solitaire" in shown
 
@@ -242,7 +245,7 @@ def test_a_post_has_as_much_of_a_report_as_fits(installation):
 @pytest.mark.slow
 def test_report_texts_of_a_post_are_of_one_run_even_after_an_interruption(installation):
     first = brag(installation, "attach: report")
-    summary = installation.last("pegs")["summary"]
+    summary = installation.latest_run("pegs")["summary"]
     written = installation.config.read_text("utf-8")
     installation.config.write_text(
         written.replace("boards: [cross]", "boards: [diamond, full], solutions: count"), "utf-8"
@@ -276,7 +279,7 @@ def test_without_a_report_the_job_to_run_first_is_named(installation):
 def test_a_line_with_a_missing_value_is_not_used(installation):
     write(installation, "It is {temprature} here\nAll is well\n")
     on_slot(installation)
-    assert installation.last("bird")["summary"].startswith("posted to net: All is well; 1 line cannot be posted")
+    assert installation.latest_run("bird")["summary"].startswith("posted to net: All is well; 1 line cannot be posted")
 
 
 def test_a_picture_of_a_line_is_posted_with_it(installation):
@@ -293,9 +296,9 @@ def test_an_unsent_post_is_sent_once_on_request(installation):
         write(installation, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
         assert on_slot(installation).returncode == 75
         assert server.posts == []
-        left = [installation.run("jobs", "run", "bird", "--resume", environment=SECRETS) for _ in range(2)]
-    assert f"posted to net: of {SLOT}: patience" in left[0].stdout
-    assert "nothing was left to send" in left[1].stdout
+        results = [installation.run("jobs", "run", "bird", "--resume", environment=SECRETS) for _ in range(2)]
+    assert f"posted to net: of {SLOT}: patience" in results[0].stdout
+    assert "nothing was left to send" in results[1].stdout
     assert server.posts == ["patience"]
 
 

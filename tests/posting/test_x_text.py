@@ -19,7 +19,7 @@ CHARACTERS = [
     ("Grüße", 5),
     ("e\u0301", 1),  # é in two pieces: one after NFC
     ("e\u0301" * 280, 280),
-    ("x\u0301", 2),  # there is no such letter in one piece
+    ("x\u0301", 2),  # no single character has this form
     ("\u1112\u1161\u11ab", 2),  # 한 in three pieces, each light on its own side of U+10FF; in one piece it is heavy
     ("привет", 6),
     ("שלום", 4),
@@ -99,7 +99,7 @@ LINKS = [
     ("https://example.com/a(b(c)d)", LINK),
     ("“https://example.com/a”", 1 + LINK + 1),
     ("https://example.com?x=1.", LINK + 1),
-    ("example.com?x=1", LINK + 4),  # a bare name has a query only behind a path
+    ("example.com?x=1", LINK + 4),  # a bare name has a query only after a path
     ("example.com/?x=1", LINK),
     ("https://example.com:8080/x", LINK),
     ("example.com:8080", LINK + 5),
@@ -129,7 +129,7 @@ LINKS = [
     ("http://raspberrypi.local:8080/", 30),
     ("http://192.168.0.10/a", 21),
     ("http://localhost", 16),
-    ("ftp://example.com", 17),  # what stands behind a slash is no bare name
+    ("ftp://example.com", 17),  # text after a slash is not a bare name
     ("v1.2.3 and 3.14", 15),
     ("e.g. this", 9),
     ("Nice.https://example.com", 5 + LINK),

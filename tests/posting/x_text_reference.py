@@ -32,7 +32,7 @@ def _parser() -> Callable[[str], Any]:
     return parse
 
 
-def weigh(text: str) -> int:
+def text_length(text: str) -> int:
     length: int = _parser()(text).weightedLength
     return length
 

@@ -51,11 +51,11 @@ def load_compiled(source: Path, folder: Path, root: Path = ROOT) -> ModuleType:
     """Return the kernel `source` compiled, by the installation or into `folder`; else skip the test."""
     if kernels.compiled_file(source) is not None:
         return _load(source, ((each, _file(each)) for each in _kernels_beside(source)), ExtensionFileLoader)
-    made = {each: Path(folder, _file(each).relative_to(root)) for each in _kernels_beside(source)}
-    why = "" if all(file.exists() for file in made.values()) else build_kernels(folder, root)
-    if not all(file.exists() for file in made.values()):
+    compiled = {each: Path(folder, _file(each).relative_to(root)) for each in _kernels_beside(source)}
+    why = "" if all(file.exists() for file in compiled.values()) else build_kernels(folder, root)
+    if not all(file.exists() for file in compiled.values()):
         pytest.skip(why or f"{source} is not compiled")
-    return _load(source, made.items(), ExtensionFileLoader)
+    return _load(source, compiled.items(), ExtensionFileLoader)
 
 
 def _kernels_beside(source: Path) -> list[Path]:

@@ -430,7 +430,7 @@ def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> N
 def test_ctrl_c_ends_the_search_with_status_130_and_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
     command = ["solve", "peg-solitaire", "--board", "long.txt", "--output", "result.txt"]
-    stopped(
+    stop_on_terminal(
         command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped. Result so far: nothing is known yet\r\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
@@ -440,16 +440,18 @@ def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> N
     solution = "Start Solution\n\nOOX\n\nEnd Solution\n\n"
     (tmp_path / "result.txt").write_text("Starting Board\nXXO\n\n" + solution * 500_000, "utf-8")
     command = ["check", "peg-solitaire", "result.txt"]
-    seen = stopped(command, tmp_path, b"solutions read", b" solutions read\r\n")
-    assert b"\r\x1b[Kpi-appliance: stopped. Result so far: " in seen
+    output = stop_on_terminal(command, tmp_path, b"solutions read", b" solutions read\r\n")
+    assert b"\r\x1b[Kpi-appliance: stopped. Result so far: " in output
 
 
 def test_reading_a_long_file_shows_progress_and_ends_on_ctrl_c(tmp_path: Path) -> None:
     (tmp_path / "many.txt").write_text(f"{'.' * 80}1\n" * 100_000, "utf-8")
-    stopped(["show", "sudoku", "--board", "many.txt"], tmp_path, b"reading many.txt", b"pi-appliance: stopped\r\n")
+    stop_on_terminal(
+        ["show", "sudoku", "--board", "many.txt"], tmp_path, b"reading many.txt", b"pi-appliance: stopped\r\n"
+    )
 
 
-def stopped(command: list[str], folder: Path, when: bytes, reported: bytes) -> bytes:
+def stop_on_terminal(command: list[str], folder: Path, when: bytes, reported: bytes) -> bytes:
     """Run `command` on a terminal, press Ctrl-C once `when` is shown, and expect `reported` and status 130.
 
     Return all that the terminal saw.
@@ -459,20 +461,20 @@ def stopped(command: list[str], folder: Path, when: bytes, reported: bytes) -> b
     whole = [sys.executable, "-m", "pi_appliance", "puzzle", *command]
     with subprocess.Popen(whole, cwd=folder, stdout=side, stderr=side, env=environment) as process:
         os.close(side)
-        seen = read_until(terminal, when)
+        output = read_until(terminal, when)
         process.send_signal(signal.SIGINT)
-        seen += read_until(terminal, reported)
+        output += read_until(terminal, reported)
         assert process.wait(20) == 130
     os.close(terminal)
-    assert b"Traceback" not in seen
-    assert seen.endswith(reported)
-    return seen
+    assert b"Traceback" not in output
+    assert output.endswith(reported)
+    return output
 
 
-def read_until(terminal: int, wanted: bytes) -> bytes:
-    seen, deadline = b"", time.monotonic() + 20
-    while wanted not in seen:
+def read_until(terminal: int, pattern: bytes) -> bytes:
+    output, deadline = b"", time.monotonic() + 20
+    while pattern not in output:
         ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"nothing like {wanted!r} came, only {seen!r}"
-        seen += os.read(terminal, 4096)
-    return seen
+        assert ready, f"nothing like {pattern!r} came, only {output!r}"
+        output += os.read(terminal, 4096)
+    return output

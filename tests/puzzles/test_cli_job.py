@@ -42,7 +42,7 @@ def report(installation: Installation) -> dict[str, object]:
 def test_the_timeout_ends_a_run_with_a_report(installation: Installation) -> None:
     installation.write(JOB.format(deadline="4s"))
     assert installation.run("jobs", "run", "pegs").returncode == 1
-    last = installation.last("pegs")
+    last = installation.latest_run("pegs")
     assert last["outcome"] == "timed-out"
     assert "1 board solved, 1 not reached. The run was interrupted: its time is over. " in last["summary"]
     reported = report(installation)
@@ -55,7 +55,7 @@ def test_ctrl_c_ends_a_run_at_once_with_a_report(installation: Installation) -> 
         wait_until(lambda: any("long: " in run.status_text for run in installation.runs("pegs")), 30)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) != 0
-    last = installation.last("pegs")
+    last = installation.latest_run("pegs")
     assert last["outcome"] == "stopped"
     assert last["summary"].startswith("ended by a person; 1 board solved")
     assert report(installation)["not_reached"] == ["plus"]
@@ -67,7 +67,7 @@ def test_a_cancelled_run_reports_its_progress(installation: Installation) -> Non
         wait_until(lambda: any("long: " in run.status_text for run in installation.runs("pegs")), 30)
         assert installation.run("jobs", "cancel", "pegs").returncode == 0
         assert process.wait(10) != 0
-    assert installation.last("pegs")["summary"].startswith("cancelled by a person; 1 board solved")
+    assert installation.latest_run("pegs")["summary"].startswith("cancelled by a person; 1 board solved")
 
 
 def test_a_board_in_a_file_needs_as_little_memory_as_a_known_one(installation: Installation) -> None:
@@ -84,4 +84,4 @@ def test_a_file_of_many_boards_is_read_only_by_its_run(installation: Installatio
     installation.write("many:\n  kind: puzzle\n  with: {puzzle: sudoku, boards: [many.txt], solutions: count}")
     assert installation.run("config", "check").returncode == 0
     assert installation.run("jobs", "run", "many").returncode != 0
-    assert "many.txt:2001:" in installation.last("many")["summary"]
+    assert "many.txt:2001:" in installation.latest_run("many")["summary"]

@@ -32,20 +32,20 @@ BOARDS = [
     for name in NAMES
     for board in plugins.load("puzzles", name).BOARDS
 ]
-ASKED = [
+PUZZLE_MODES = [
     pytest.param(plugins.load("puzzles", name), mode, id=f"{name}-{mode}")
     for name in NAMES
     for mode in plugins.load("puzzles", name).MODES
 ]
-PATIENCE = 2.0  # seconds for one board, of those that are asked for their answers
+BOARD_TIMEOUT = 2.0  # seconds for one board, of those that are asked for their answers
 ENOUGH = 2  # boards of a puzzle that are answered for each wish
-MANY_BOARDS = 100  # lines that are looked at
+MANY_BOARDS = 100  # lines that are checked
 
 
 class Hurried(SearchRuntime):
     """Work that ends a search when its time is over."""
 
-    def __init__(self, seconds: float = PATIENCE) -> None:
+    def __init__(self, seconds: float = BOARD_TIMEOUT) -> None:
         super().__init__(time.monotonic)
         self.until = time.monotonic() + seconds
 
@@ -66,26 +66,26 @@ class Question(NamedTuple):
     lines: list[Any]
 
 
-def known(puzzle: Puzzle, name: str) -> Any:
+def parse_board(puzzle: Puzzle, name: str) -> Any:
     return puzzle.parse(puzzle.BOARDS[name], name)
 
 
-def answered(puzzle: Puzzle, mode: SolveMode) -> tuple[Question, ...]:
+def solvable_boards(puzzle: Puzzle, mode: SolveMode) -> tuple[Question, ...]:
     """Return the first boards that are answered in time. A puzzle must have one."""
-    return _answered_of(cast(ModuleType, puzzle), mode)
+    return _solvable_boards_of(cast(ModuleType, puzzle), mode)
 
 
 @cache
-def _answered_of(module: ModuleType, mode: SolveMode) -> tuple[Question, ...]:
+def _solvable_boards_of(module: ModuleType, mode: SolveMode) -> tuple[Question, ...]:
     puzzle = cast(Puzzle, module)
-    result = tuple(islice(_answered(puzzle, mode), ENOUGH))
-    assert result, f"no board of {puzzle.TITLE} is answered for {mode} within {PATIENCE} s"
+    result = tuple(islice(_solvable_boards(puzzle, mode), ENOUGH))
+    assert result, f"no board of {puzzle.TITLE} is answered for {mode} within {BOARD_TIMEOUT} s"
     return result
 
 
-def _answered(puzzle: Puzzle, mode: SolveMode) -> Iterator[Question]:
+def _solvable_boards(puzzle: Puzzle, mode: SolveMode) -> Iterator[Question]:
     for name in puzzle.BOARDS:
-        board = known(puzzle, name)
+        board = parse_board(puzzle, name)
         try:
             answer = puzzle.solve(board, mode, Hurried())
             lines = list(islice(answer.solutions, MANY_BOARDS))
@@ -104,32 +104,32 @@ def cut_off(runtime: Callable[[], object]) -> str:
 
 
 def first_of(puzzle: Puzzle, board: Any, mode: SolveMode) -> Any:
-    """Look for a line where there is no time at all."""
+    """Search for a line without any time."""
     return next(puzzle.solve(board, mode, Hurried(0)).solutions, None)
 
 
 def solved(puzzle: Puzzle) -> Iterator[tuple[Puzzle, Any, Any]]:
     """Yield lines of boards with solutions."""
     mode = next(mode for mode in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST) if mode in puzzle.MODES)
-    for question in answered(puzzle, mode):
+    for question in solvable_boards(puzzle, mode):
         for line in question.lines[:10]:
             yield puzzle, question.board, line
 
 
 @pytest.mark.parametrize(("puzzle", "name"), BOARDS)
 def test_a_known_board_is_read_back_from_its_own_drawing(puzzle: Puzzle, name: str) -> None:
-    board = known(puzzle, name)
+    board = parse_board(puzzle, name)
     assert puzzle.render(board) == puzzle.BOARDS[name]
     assert puzzle.parse(puzzle.render(board), name) == board
     assert puzzle.parse(f"\n\n{puzzle.BOARDS[name]}\n\n", name) == board, "blank space around it does not count"
     assert all(row.strip() for row in puzzle.render(board).splitlines()), "an empty row ends a board in a listing"
     assert puzzle.describe(board)
-    assert hash(board) == hash(known(puzzle, name))
+    assert hash(board) == hash(parse_board(puzzle, name))
 
 
-@pytest.mark.parametrize(("puzzle", "mode"), ASKED)
+@pytest.mark.parametrize(("puzzle", "mode"), PUZZLE_MODES)
 def test_a_result_has_solutions_a_count_or_a_proof(puzzle: Puzzle, mode: SolveMode) -> None:
-    for _, name, _, answer, lines in answered(puzzle, mode):
+    for _, name, _, answer, lines in solvable_boards(puzzle, mode):
         assert (answer.proof is not None) == bool(answer.reason), name
         if answer.proof is not None:
             assert not lines, name
@@ -153,23 +153,23 @@ def test_a_result_has_solutions_a_count_or_a_proof(puzzle: Puzzle, mode: SolveMo
 @pytest.mark.slow
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_all_modes_agree(puzzle: Puzzle) -> None:
-    """What there is for one wish is there for each, and as many of them."""
-    seen: dict[str, set[bool]] = {}
+    """All modes agree about the existence and the number of solutions."""
+    visited: dict[str, set[bool]] = {}
     counts: dict[str, set[int]] = {}
     for mode in puzzle.MODES:
-        for _, name, _, answer, lines in answered(puzzle, mode):
-            seen.setdefault(name, set()).add(answer.proof is None)
+        for _, name, _, answer, lines in solvable_boards(puzzle, mode):
+            visited.setdefault(name, set()).add(answer.proof is None)
             if answer.count is not None and mode is not SolveMode.FEWEST:
                 counts.setdefault(name, set()).add(answer.count)
                 if mode is SolveMode.ALL and answer.count <= MANY_BOARDS:
                     counts[name].add(len(lines))
-    assert all(len(each) == 1 for each in seen.values()), seen
+    assert all(len(each) == 1 for each in visited.values()), visited
     assert all(len(each) == 1 for each in counts.values()), counts
 
 
-@pytest.mark.parametrize(("puzzle", "mode"), ASKED)
+@pytest.mark.parametrize(("puzzle", "mode"), PUZZLE_MODES)
 def test_every_solution_passes_the_check_and_is_unique(puzzle: Puzzle, mode: SolveMode) -> None:
-    for _, name, board, _, lines in answered(puzzle, mode):
+    for _, name, board, _, lines in solvable_boards(puzzle, mode):
         for line in lines:
             checked = puzzle.check(board, line)
             assert checked, f"{name}: {checked.error}"
@@ -210,7 +210,7 @@ def test_a_solution_of_another_board_fails_without_an_exception(puzzle: Puzzle) 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_an_invalid_solution_is_rejected_with_its_place(puzzle: Puzzle) -> None:
-    board = known(puzzle, next(iter(puzzle.BOARDS)))
+    board = parse_board(puzzle, next(iter(puzzle.BOARDS)))
     for text in ("€", "\x00", "Dear diary, nothing was solved today"):
         with pytest.raises(ConfigError, match="mine"):
             puzzle.parse_solution(board, text, "mine")
@@ -219,7 +219,7 @@ def test_an_invalid_solution_is_rejected_with_its_place(puzzle: Puzzle) -> None:
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
     mode = next(mode for mode in (SolveMode.ALL, SolveMode.FIRST, SolveMode.FEWEST) if mode in puzzle.MODES)
-    for _, name, board, answer, lines in answered(puzzle, mode):
+    for _, name, board, answer, lines in solvable_boards(puzzle, mode):
         parts = [f"{BOARD_HEADER}\n{puzzle.render(board)}\n"]
         listed = replace(answer, solutions=iter(lines))
         report = BoardReport(puzzle=puzzle, name=name, board=board, mode=mode, answer=listed)
@@ -232,12 +232,12 @@ def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
 
 @pytest.mark.parametrize(("puzzle", "name"), BOARDS)
 def test_a_picture_is_one_svg_that_needs_nothing_else(puzzle: Puzzle, name: str) -> None:
-    looked_at(puzzle.render_svg(known(puzzle, name)))
+    looked_at(puzzle.render_svg(parse_board(puzzle, name)))
 
 
-@pytest.mark.parametrize(("puzzle", "mode"), ASKED)
+@pytest.mark.parametrize(("puzzle", "mode"), PUZZLE_MODES)
 def test_the_pictures_of_an_answer_need_nothing_else(puzzle: Puzzle, mode: SolveMode) -> None:
-    for question in answered(puzzle, mode):
+    for question in solvable_boards(puzzle, mode):
         for name, drawn in question.answer.pictures.items():
             assert name == name.lower().replace("_", "-").replace(" ", "-")
             looked_at(drawn)
@@ -294,7 +294,7 @@ def test_an_invalid_listing_is_rejected(puzzle: Puzzle) -> None:
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) -> None:
-    board = known(puzzle, next(iter(puzzle.BOARDS)))
+    board = parse_board(puzzle, next(iter(puzzle.BOARDS)))
     assert puzzle.with_rules(board, {}) == board
     with pytest.raises(UnknownName, match="'the moon'"):
         puzzle.with_rules(board, {"the moon": "1"})
@@ -318,10 +318,10 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
 def test_an_interruption_at_once_is_noticed(puzzle: Puzzle) -> None:
     for name in puzzle.BOARDS:
         for mode in puzzle.MODES:
-            begun, board = time.monotonic(), known(puzzle, name)
+            begun, board = time.monotonic(), parse_board(puzzle, name)
             reported = cut_off(partial(first_of, puzzle, board, mode))
             assert "\n" not in reported
-            assert time.monotonic() - begun < 2 * PATIENCE, f"{name}, {mode}: heard too late"
+            assert time.monotonic() - begun < 2 * BOARD_TIMEOUT, f"{name}, {mode}: heard too late"
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -329,7 +329,7 @@ def test_generation_is_reproducible(puzzle: Puzzle) -> None:
     generate = getattr(puzzle, "generate", None)
     if generate is None:
         return
-    board = known(puzzle, next(iter(puzzle.BOARDS)))
+    board = parse_board(puzzle, next(iter(puzzle.BOARDS)))
     first, again = generate(20261121, board, SearchRuntime()), generate(20261121, board, SearchRuntime())
     assert first.board == again.board
     assert dict(first.details) == dict(again.details)
@@ -345,8 +345,8 @@ def test_a_hint_is_one_line_of_text(puzzle: Puzzle) -> None:
     mode = next(
         mode for mode in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST, SolveMode.COUNT) if mode in puzzle.MODES
     )
-    for question in answered(puzzle, mode):
-        reported = hint(question.board, Hurried(10 * PATIENCE))
+    for question in solvable_boards(puzzle, mode):
+        reported = hint(question.board, Hurried(10 * BOARD_TIMEOUT))
         assert reported
         assert "\n" not in reported
 
@@ -363,9 +363,9 @@ def test_precomputation_can_be_interrupted(puzzle: Puzzle) -> None:
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_the_check_shares_no_code_with_the_solver(puzzle: Puzzle) -> None:
     package = cast(ModuleType, puzzle).__name__
-    seen = _imported(sys.modules[puzzle.check.__module__], package)
+    imports = _imported(sys.modules[puzzle.check.__module__], package)
     if puzzle.check.__module__ != package:
-        assert not [name for name in seen if "solve" in name.rpartition(".")[2] or "kernel" in name]
+        assert not [name for name in imports if "solve" in name.rpartition(".")[2] or "kernel" in name]
 
 
 def _imported(module: ModuleType, package: str) -> set[str]:

@@ -33,7 +33,7 @@ QUICK = {
     "hint",
     "generate",
     "show",
-}  # what is run; other commands of the pages of a puzzle are read only
+}  # commands that are run; other commands on the pages of a puzzle are only parsed
 
 
 def block(language: str, page: str = PAGE) -> str:

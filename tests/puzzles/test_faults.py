@@ -33,7 +33,7 @@ def test_a_stop_request_while_the_report_is_published_succeeds(installation: Ins
         wait_until(lambda: newest.readlink() != before, 30)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
-    assert installation.last("pegs")["outcome"] == "succeeded"
+    assert installation.latest_run("pegs")["outcome"] == "succeeded"
     assert hidden(installation) == {".newest"}
 
 
@@ -61,8 +61,8 @@ def test_results_are_in_the_history_if_the_disk_is_full(installation: Installati
     )
     assert done.returncode == 75, done.stderr
     assert "Traceback" not in done.stderr
-    said = installation.last("pegs")["summary"]
-    assert said.startswith(f"{reports(installation)}/result.txt cannot be written: File too large; ")
-    assert said.endswith("Results: cross: 4 solutions; arrow: 3,884,200 solutions")
+    summary = installation.latest_run("pegs")["summary"]
+    assert summary.startswith(f"{reports(installation)}/result.txt cannot be written: File too large; ")
+    assert summary.endswith("Results: cross: 4 solutions; arrow: 3,884,200 solutions")
     assert (reports(installation) / "result.txt").read_bytes() == before
     assert hidden(installation) == {".newest"}

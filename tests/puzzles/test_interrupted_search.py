@@ -16,7 +16,7 @@ from tests.installation import PROGRAM, Installation, is_running, wait_until
 BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, precompute: true}}"
 
 
-def hands(process: subprocess.Popen[str]) -> set[int]:
+def process_ids(process: subprocess.Popen[str]) -> set[int]:
     """Return the processes of a run: its guard, itself, and its workers where there is more than one core."""
     return {each.pid for each in descendants(process.pid)}
 
@@ -26,46 +26,46 @@ def test_the_timeout_ends_a_search_with_a_checkpoint(installation: Installation)
     installation.write(BOOK.format(keys="timeout: 5s"))
     done = installation.run("jobs", "run", "book")
     assert done.returncode == 1
-    run = installation.last("book")
+    run = installation.latest_run("book")
     assert run["outcome"] == "timed-out"
     assert run["summary"].startswith("ended after its timeout of 5s; ")
     assert "the opening book has" in run["summary"]
-    kept = list((installation.state / "puzzles" / "connect-four").iterdir())
-    assert [path.suffix for path in kept] == [".cache"], "whole, and no half of another"
+    checkpoints = list((installation.state / "puzzles" / "connect-four").iterdir())
+    assert [path.suffix for path in checkpoints] == [".cache"], "whole, and no half of another"
     assert not any("connect-four" in line for line in commands()), "nobody is left"
 
 
 def test_sigterm_ends_a_search_within_seconds(installation: Installation) -> None:
     installation.write(BOOK.format(keys="timeout: 10m"))
     process = installation.start("jobs", "run", "book")
-    wait_until(lambda: (installation.state / "puzzles" / "connect-four").is_dir() or len(hands(process)) > 2, 20)
-    there = hands(process)
+    wait_until(lambda: (installation.state / "puzzles" / "connect-four").is_dir() or len(process_ids(process)) > 2, 20)
+    there = process_ids(process)
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=10)
+    output, _ = process.communicate(timeout=10)
     assert time.monotonic() - begun < 4
-    assert installation.last("book")["outcome"] == "stopped", said
+    assert installation.latest_run("book")["outcome"] == "stopped", output
     assert not any(map(is_running, there))
 
 
 def test_ctrl_c_in_a_terminal_ends_all_workers_within_seconds(installation: Installation) -> None:
     installation.write("")
     terminal, side = pty.openpty()
-    # As a shell does: the terminal is its own, and Ctrl-C there reaches every process of it.
+    # Like a shell: it has its own terminal, where Ctrl-C reaches all its processes.
     words = ["setsid", "--ctty", *PROGRAM, "puzzle", "solve", "connect-four", "--board", "empty"]
     words += ["--config", str(installation.config)]
     with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, env=installation.environment()) as process:
         os.close(side)
         first = wait_until(lambda: drained(terminal), 20)  # of its progress
-        there = hands(process)
+        there = process_ids(process)
         begun = time.monotonic()
         os.write(terminal, b"\x03")
-        said = drained(terminal, 8)
-        assert process.wait(8) == 130, first + said
+        output = drained(terminal, 8)
+        assert process.wait(8) == 130, first + output
     os.close(terminal)
     assert time.monotonic() - begun < 3
-    assert b"Traceback" not in said
-    assert b"pi-appliance: stopped" in said
+    assert b"Traceback" not in output
+    assert b"pi-appliance: stopped" in output
     assert not any(map(is_running, there))
 
 

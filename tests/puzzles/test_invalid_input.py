@@ -79,10 +79,10 @@ def test_a_closed_stdin_has_no_board(tmp_path: Path) -> None:
 
 
 def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
-    pipe, kept, link = tmp_path / "pipe", tmp_path / "kept.txt", tmp_path / "link.txt"
+    pipe, existing, link = tmp_path / "pipe", tmp_path / "kept.txt", tmp_path / "link.txt"
     os.mkfifo(pipe)
-    kept.touch()
-    link.symlink_to(kept)
+    existing.touch()
+    link.symlink_to(existing)
     (tmp_path / "to-pipe").symlink_to(pipe)
     assert "to-pipe is not a regular file" in refusal("solve", "panguru", "--output", tmp_path / "to-pipe")
     wrong = refusal("solve", "panguru", "--output", pipe)
@@ -90,7 +90,7 @@ def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     assert CliRunner().invoke(cli, ["puzzle", "solve", "panguru", "--output", str(link)]).exit_code == 0
     assert link.is_symlink()
-    assert kept.read_text("utf-8").startswith("Starting Board")
+    assert existing.read_text("utf-8").startswith("Starting Board")
 
 
 def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class CutOff(FakeContext):
 
     @cached_property
     def cache(self) -> Cache:
-        """Return what its work keeps."""
+        """Return the names of the cache."""
         return SearchRuntime().cache
 
     @contextmanager
@@ -132,7 +132,7 @@ class CutOff(FakeContext):
         def reported(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
             if context.progress_reports[-1][1].startswith(context.where):
-                raise copy(context.why)  # what is cut off may add to it
+                raise copy(context.why)  # an interrupted part may add to it
 
         runtime.report_progress = reported  # type: ignore[method-assign]
         yield runtime
@@ -336,14 +336,14 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
     assert page.count("<summary>The solution</summary>") == 2, "somebody may want to try before they look"
 
 
-@pytest.mark.parametrize(("where", "kept"), [("seven: capture", 1), ("2027-03-01: capture", 0)])
-def test_checkpoints_of_generated_boards_are_removed(tmp_path: Path, where: str, kept: int) -> None:
+@pytest.mark.parametrize(("where", "remaining"), [("seven: capture", 1), ("2027-03-01: capture", 0)])
+def test_checkpoints_of_generated_boards_are_removed(tmp_path: Path, where: str, remaining: int) -> None:
     context = CutOff(tmp_path)
     context.where = where
     job = Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1, solutions=SolveMode.COUNT)
     with pytest.raises(DeadlineExceeded):
         run(job, context)
-    assert len(list(context.cache.names())) == kept
+    assert len(list(context.cache.names())) == remaining
 
 
 def test_an_interrupted_precomputation_is_reported_and_resumed(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_board_that_exceeds_memory_is_reported_and_the_others_are_solved(tmp_p
 
 
 def unkept(folder: Path, **more: Any) -> FakeContext:
-    """Return a night whose shelf keeps nothing, as on a full card."""
+    """Return a context whose cache stores nothing, as on a full card."""
     folder.mkdir(exist_ok=True)
     (folder / "cache").touch()
     return FakeContext(folder, **more)

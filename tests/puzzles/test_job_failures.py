@@ -97,7 +97,7 @@ def test_cache_entries_of_another_run_are_not_removed(tmp_path: Path) -> None:
 
 @dataclass
 class Forgetful(CutOff):
-    """A night whose memory is damaged, and cannot be written."""
+    """A context whose state is damaged and cannot be written."""
 
     def load_state(self) -> str | None:
         raise Refused("memory/test.txt cannot be read; move it away to begin anew")
@@ -116,7 +116,7 @@ def test_an_unusable_cache_hides_no_answer(tmp_path: Path) -> None:
 
 @dataclass
 class FullCard(FakeContext):
-    """A night whose card is full when the page is written."""
+    """A context whose card is full when the page is written."""
 
     file: str = "result.html"
 
@@ -136,7 +136,7 @@ class Filling:
 
     @contextmanager
     def file(self, name: str) -> Iterator[IO[str]]:
-        """Give a file as long as there is room."""
+        """Open a file as long as there is space."""
         if name == self.last:
             raise Unavailable(f"{name} cannot be written: No space left on device")
         with self.draft.file(name) as file:
@@ -240,7 +240,7 @@ def test_a_solution_is_rendered_once() -> None:
 
 
 class Heavy(Counting):
-    """A puzzle whose answer holds what it was found with as long as it lists and counts by it."""
+    """A puzzle whose answer keeps its runtime alive while it lists and counts."""
 
     def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> Answer:
         answer = self.puzzle.solve(board, mode, runtime)

@@ -97,8 +97,8 @@ def test_a_compiled_kernel_gives_the_results_of_its_source(tree: Path, tmp_path:
     ],
 )
 def test_installation_continues_without_a_working_compiler(tree: Path, tmp_path: Path, compiler: str, why: str) -> None:
-    said = kernel_loader.build_kernels(tmp_path / "made", tree, CC=compiler)
-    assert said.startswith(
+    output = kernel_loader.build_kernels(tmp_path / "made", tree, CC=compiler)
+    assert output.startswith(
         f"adding/kernel: the puzzle kernels run as plain Python, slower, with the same results: {why}"
     )
     assert made_in(tmp_path) == []
@@ -109,10 +109,10 @@ def test_a_kernel_that_cython_rejects_is_reported_and_the_others_are_compiled(tr
     other = kernel_of(tree).with_name("other_kernel.py")
     other.write_text(SOURCE)
     other.with_suffix(".pxd").write_text("cpdef unsigned int total(unsigned int[::1] numbers, int more)\n")
-    said = kernel_loader.build_kernels(tmp_path / "made", tree)
-    if "adding/kernel" in said:
-        pytest.skip(said)
-    assert said.startswith("adding/other_kernel: the puzzle kernels run as plain Python")
+    output = kernel_loader.build_kernels(tmp_path / "made", tree)
+    if "adding/kernel" in output:
+        pytest.skip(output)
+    assert output.startswith("adding/other_kernel: the puzzle kernels run as plain Python")
     assert [name.partition("_")[0] for name in made_in(tmp_path / "made")] == ["kernel"]
 
 
@@ -153,11 +153,11 @@ def test_only_a_file_compiled_from_this_source_is_imported(tree: Path) -> None:
     assert finder.find_spec(name, folder) is None
     assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "plain")]
 
-    made = source.with_name(f"{kernels.compiled_name(source)}{kernel_loader.SUFFIX}")
-    made.touch()
+    compiled_file = source.with_name(f"{kernels.compiled_name(source)}{kernel_loader.SUFFIX}")
+    compiled_file.touch()
     spec = finder.find_spec(name, folder)
     assert spec is not None
-    assert spec.origin == str(made)
+    assert spec.origin == str(compiled_file)
     assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "compiled")]
     assert finder.find_spec("pi_appliance.puzzles.adding.board", folder) is None
 

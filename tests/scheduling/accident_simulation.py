@@ -17,8 +17,8 @@ from tests.scheduling.virtual_scheduler import VirtualClock, VirtualRuns
 
 ZONE = ZoneInfo("Europe/Berlin")
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=ZONE).astimezone(UTC)
-WAIT = 600.0  # seconds that a clock is waited for which nobody has set
-MOST = 3_000  # accounts of a job that are looked at: a clock that was ten years wrong makes many
+WAIT = 600.0  # seconds to wait for an unsynchronized clock
+MOST = 3_000  # records of a job that are checked: a clock that was ten years wrong creates many
 LONG = 1500.0  # seconds that a job called long… takes
 
 
@@ -50,7 +50,7 @@ class AccidentSimulation:
     def start(self) -> None:
         """Start the daemon."""
         self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, sleep=self._sleep, max_sleep=3600)
-        self._broken = True  # whether the time lived is to be counted anew
+        self._broken = True  # whether a new period starts
 
     def power_cut(self, *, off: timedelta, clock_lost: bool) -> None:
         """Stop everything and start again after `off`. A lost clock stood still, and is not set yet."""
@@ -83,10 +83,10 @@ class AccidentSimulation:
         self.trusted_periods[-1][1], self._broken = self.clock.now(), False
 
     async def _sleep(self, seconds: float) -> None:
-        left = self._end - self.clock.monotonic()
-        if left <= 0:
+        remaining = self._end - self.clock.monotonic()
+        if remaining <= 0:
             raise _Over
-        self.clock.go(min(seconds, left, max(0.0, self.runs.next_end() - self.clock.monotonic())))
+        self.clock.advance(min(seconds, remaining, max(0.0, self.runs.next_end() - self.clock.monotonic())))
         self.runs.end_what_is_over()
 
     def forgive(self, job: str) -> None:

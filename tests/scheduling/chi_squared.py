@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 
 
-def p_value(seen: Sequence[float], expected: Sequence[float], *, free: int | None = None) -> float:
+def p_value(observed: Sequence[float], expected: Sequence[float], *, free: int | None = None) -> float:
     """Return the probability of such a deviation from `expected`; `free`: degrees of freedom."""
     assert min(expected) >= 5, "too few of a kind for this test"
-    distance = sum((count - wanted) ** 2 / wanted for count, wanted in zip(seen, expected, strict=True))
-    return upper_tail((len(seen) - 1 if free is None else free) / 2, distance / 2)
+    distance = sum(
+        (count - expected_count) ** 2 / expected_count for count, expected_count in zip(observed, expected, strict=True)
+    )
+    return upper_tail((len(observed) - 1 if free is None else free) / 2, distance / 2)
 
 
 def of_table(table: Sequence[Sequence[float]]) -> float:

@@ -1,4 +1,4 @@
-"""Debian's cron 3.0pl1 in a few lines: how it reads an entry, and what its main loop does minute by minute.
+"""Debian's cron 3.0pl1 in a few lines: the parser of an entry, and the main loop, minute by minute.
 
 An oracle for tests. It shares nothing with pi_appliance and knows no cronsim: the fields are read letter by letter as
 entry.c reads them, and the loop keeps a virtual clock as main() does. Its thresholds and its silences (`mon#1`, `0~30`,
@@ -94,7 +94,7 @@ def _range(word: str, at: int, low: int, high: int, names: list[str]) -> tuple[s
         step, at = _number(word, at + 1, 0, [])
         if not step:
             raise BadEntry("a step of nothing")
-    return set(range(first, last + 1, step)), at  # none at all where the range runs backwards: the entry never fires
+    return set(range(first, last + 1, step)), at  # empty if the range runs backwards: the entry never fires
 
 
 def _number(word: str, at: int, low: int, names: list[str]) -> tuple[int, int]:
@@ -136,15 +136,15 @@ def fired(entry: Entry, minutes: Minutes) -> list[datetime]:
     virtual = minutes[0][1] - 1
     for instant, shown in minutes:
         late = shown - virtual
-        if late == 1 or late > 180 or late < -179:  # as ever; or the clock was set by so much that it starts afresh
+        if late == 1 or late > 180 or late < -179:  # the normal case; or a large step, after which cron starts again
             virtual = shown
             due = entry.at(_wall(virtual))
-        elif late <= 0:  # put back: wildcards go on, the others have had their turn
+        elif late <= 0:  # moved back: wildcards continue, the others have already run
             due = entry.wild and entry.at(_wall(shown))
         elif late <= 5:  # woke late: every minute in between
             due = any(entry.at(_wall(each)) for each in range(virtual + 1, shown + 1))
             virtual = shown
-        else:  # put forward: wildcards for now, the others for every minute that was left out
+        else:  # moved forward: wildcards for now, the others for every skipped minute
             passed = (shown,) if entry.wild else range(virtual + 1, shown + 1)
             due = any(entry.at(_wall(each)) for each in passed)
             virtual = shown

@@ -72,11 +72,11 @@ def test_the_number_of_used_slots_is_as_expected(chance, secret):
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("chance", FEWER, ids=str)
 def test_every_time_of_day_and_weekday_has_its_share(chance):
-    seen, all_ = Counter(), Counter()
+    counts, all_ = Counter(), Counter()
     for at, hit in zip(slots(), hits(chance), strict=True):
         all_[at.hour, at.weekday()] += 1
-        seen[at.hour, at.weekday()] += hit
-    table = [(seen[cell], all_[cell] - seen[cell]) for cell in all_]
+        counts[at.hour, at.weekday()] += hit
+    table = [(counts[cell], all_[cell] - counts[cell]) for cell in all_]
     assert len(table) == 28
     assert chi_squared.of_table(table) > IMPLAUSIBLE
 
@@ -95,11 +95,11 @@ def test_the_gaps_between_used_slots_are_those_of_chance(chance):
     gaps = Counter(later - earlier for earlier, later in pairwise(at))
     count = gaps.total()
     told_apart = [gap for gap in range(1, 1000) if count * p * (1 - p) ** (gap - 1) >= 20]
-    seen = [gaps[gap] for gap in told_apart]
+    observed = [gaps[gap] for gap in told_apart]
     expected = [count * p * (1 - p) ** (gap - 1) for gap in told_apart]
-    seen.append(count - sum(seen))  # the longer ones together
+    observed.append(count - sum(observed))  # the longer ones together
     expected.append(count - sum(expected))
-    assert chi_squared.p_value(seen, expected) > IMPLAUSIBLE
+    assert chi_squared.p_value(observed, expected) > IMPLAUSIBLE
 
 
 @pytest.mark.slow_variants

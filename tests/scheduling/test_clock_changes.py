@@ -68,7 +68,7 @@ APIA = "Fri 2011-12-30 the clock goes from 00:00 to Sat 2011-12-31 00:00: 23:30 
 )
 def test_changes_of_half_an_hour_of_a_day_and_none_are_handled(zone: str, now: datetime, line: str) -> None:
     assert any(
-        said.startswith(line) for said in explanation.describe_changes(Cron(("30 23 * * *",)), ZoneInfo(zone), now)
+        effect.startswith(line) for effect in explanation.describe_changes(Cron(("30 23 * * *",)), ZoneInfo(zone), now)
     )
 
 
@@ -85,18 +85,18 @@ def test_the_description_matches_the_slots(expression: str, where: tuple[str, da
     """Compare the description with the slots before and after the change."""
     zone = ZoneInfo(where[0])
     for change in explanation.next_changes(zone, where[1]):
-        said, size = explanation.find_effect(expression, change), abs(change.shift)
+        effect, size = explanation.find_effect(expression, change), abs(change.shift)
         slots = slot_times.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
         runs_at_once = next(slots, None) == change.start
         if change.shift > timedelta(0):
-            if said and said.consequence.startswith("it runs"):
+            if effect and effect.consequence.startswith("it runs"):
                 assert runs_at_once
             continue
         first = _count(expression, zone, change.start - size, change.start)
         second = _count(expression, zone, change.start, change.start + size)
-        assert (said is not None) == (first > 0)
-        if said:
-            assert second == (first if said.consequence == "it runs both times" else 0)
+        assert (effect is not None) == (first > 0)
+        if effect:
+            assert second == (first if effect.consequence == "it runs both times" else 0)
 
 
 def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> int:

@@ -22,8 +22,8 @@ schedules = st.one_of(
 
 
 @given(schedules, st.sampled_from(ZONES), MOMENTS, st.integers(0, 400_000))
-@example(Cron(("30 2 * * *", "*/30 * * * *")), "Europe/Berlin", 1806022800, 90_000)  # the clock is put forward
-@example(Cron(("30 2 * * *", "*/30 * * * *")), "Europe/Berlin", 1824940800, 90_000)  # it is put back
+@example(Cron(("30 2 * * *", "*/30 * * * *")), "Europe/Berlin", 1806022800, 90_000)  # the clock moves forward
+@example(Cron(("30 2 * * *", "*/30 * * * *")), "Europe/Berlin", 1824940800, 90_000)  # it moves back
 @example(Cron(("0 12 * * *", "0 */6 * * *")), "Pacific/Apia", 1325152800, 200_000)  # a day is left out
 def test_backwards_mirrors_forwards(schedule: Schedule, zone: str, moment: int, seconds: int) -> None:
     after, where = datetime.fromtimestamp(moment, UTC), ZoneInfo(zone)

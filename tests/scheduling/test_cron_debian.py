@@ -135,7 +135,7 @@ def test_with_clock_changes_every_expression_matches_debian_cron(place: str, sea
 
 
 def zone_that_jumps(change: datetime, minutes: int) -> ZoneInfo:
-    """Return a zone whose clock is put forward by `minutes` at `change` only."""
+    """Return a zone whose clock moves forward by `minutes` at `change` only."""
     before = -(minutes // 2) * 60  # neither side may be a day away from UTC
     offsets = (before, before + minutes * 60)
     types = b"".join(each.to_bytes(4, "big", signed=True) + bytes(2) for each in offsets)

@@ -50,7 +50,7 @@ def test_two_owners_in_any_order_restore_the_same_bytes(before: bytes | None, mi
 
 @given(text, st.lists(line).map(lambda lines: b"".join(each + b"\n" for each in lines)))
 def test_lines_added_after_the_block_stay(before: bytes | None, added: bytes) -> None:
-    # What was the last line must keep the newline it was given: another line follows it now.
+    # The former last line must keep its newline: another line follows it now.
     start = before if not before or before.endswith(b"\n") or not added else before + b"\n"
     after = remove_block(set_block(before, MINE, LINES) + added, MINE)
     assert (after or b"") == (start or b"") + added

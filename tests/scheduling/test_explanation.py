@@ -29,13 +29,13 @@ CONFIG = Config(state_dir=Path("/state"), time_zone=BERLIN)
 PLAIN = Job(name="night", kind="command", schedule=Cron(("30 2 * * *",)))
 
 
-def said(job: Job, machine: str = "Europe/Berlin") -> list[str]:
+def describe(job: Job, machine: str = "Europe/Berlin") -> list[str]:
     """Return the explanation of `job` on a machine in the zone `machine`."""
     return explanation.explain_job(CONFIG, job, NOW, machine=ZoneInfo(machine))
 
 
 def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
-    assert said(PLAIN) == [
+    assert describe(PLAIN) == [
         "At 02:30 every day (Europe/Berlin)",
         "Started by the daemon, while it is up (pi-appliance up)",
         "It may start up to 5m late and is stopped after 1h",
@@ -123,13 +123,13 @@ def test_a_plain_job_is_explained_from_its_times_to_cron() -> None:
     ],
 )
 def test_each_option_has_its_line(keys: dict[str, Any], line: str) -> None:
-    assert line in said(replace(PLAIN, **keys))
+    assert line in describe(replace(PLAIN, **keys))
 
 
 def test_unset_options_have_no_line() -> None:
     job = replace(PLAIN, conditions=Conditions(), suspend_when=SuspendWhen())
-    assert said(job) == said(PLAIN)
+    assert describe(job) == describe(PLAIN)
 
 
 def test_another_name_of_the_zone_is_the_same_zone() -> None:
-    assert "Cron and the daemon run it at the same times, also when the clock changes" in said(PLAIN, "Europe/Rome")
+    assert "Cron and the daemon run it at the same times, also when the clock changes" in describe(PLAIN, "Europe/Rome")

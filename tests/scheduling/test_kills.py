@@ -24,9 +24,9 @@ from tests.warm_program import Process
 
 KILLS = int(os.environ.get("PI_APPLIANCE_KILLS", "25"))
 SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
-WAITING = timedelta(seconds=6)  # what still waited for its turn when the daemon was stopped is left for its next start
+WAITING = timedelta(seconds=6)  # runs that still waited when the daemon was stopped start after its next start
 LONG_JOBS = 3
-BEGAN = {"succeeded", "failed", "stopped", "abandoned"}
+START = {"succeeded", "failed", "stopped", "abandoned"}
 
 
 def jobs(installation: Installation) -> str:
@@ -70,15 +70,17 @@ class Victims:
     """A daemon that is restarted after each kill, and its processes."""
 
     def __init__(self, installation: Installation, random: Random) -> None:
-        self._house, self._random = installation, random
+        self._installation, self._random = installation, random
         self.killed: Counter[str] = Counter()
-        self.said = (installation.folder / "said").open("ab")
+        self.output_file = (installation.folder / "said").open("ab")
         self.start()
 
     def start(self) -> None:
         """Start the daemon."""
-        words = [*PROGRAM, "up", "--config", str(self._house.config)]
-        self.daemon = Process(words, env=self._house.environment(), stdout=self.said, stderr=self.said)
+        words = [*PROGRAM, "up", "--config", str(self._installation.config)]
+        self.daemon = Process(
+            words, env=self._installation.environment(), stdout=self.output_file, stderr=self.output_file
+        )
 
     def kill(self) -> None:
         """Kill the daemon, a run, its supervisor, its program, or any of a long run, in turn."""
@@ -110,17 +112,17 @@ class Victims:
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 words = path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-                if str(self._house.folder) in words and int(path.parent.name) != self.daemon.pid:
+                if str(self._installation.folder) in words and int(path.parent.name) != self.daemon.pid:
                     result[int(path.parent.name)] = words
         return result
 
     def end(self) -> None:
-        """Let the daemon run for a while, then stop it cleanly."""
+        """Run the daemon for a while, then stop it cleanly."""
         wait_until(lambda: catches_sigterm(self.daemon.pid), 60)  # on a busy machine it takes long to begin
         time.sleep(3)
         self.daemon.terminate()
         assert self.daemon.wait(60) == 0
-        self.said.close()
+        self.output_file.close()
 
 
 @pytest.mark.timeout(600 + 5 * KILLS)
@@ -142,7 +144,7 @@ def test_kills_lose_no_slot_and_repeat_none(installation, kills):
     finally:
         victims.daemon.kill()
         victims.daemon.wait(60)
-        victims.said.close()
+        victims.output_file.close()
     assert "Traceback" not in (installation.folder / "said").read_text("utf-8")
     check(installation)
     print(f"seed {SEED}: kills {dict(victims.killed)}; {summarize_outcomes(installation)}")  # noqa: T201
@@ -154,18 +156,18 @@ def check(installation: Installation) -> None:
     with Store(installation.state / "history.db") as store:
         store.ensure_intact()
     assert not list(installation.state.glob("*.damaged-*"))
-    assert {run["outcome"] for run in runs.values()} <= {*BEGAN, "skipped", "misfired"}
+    assert {run["outcome"] for run in runs.values()} <= {*START, "skipped", "misfired"}
     starts = [json.loads(line) for line in (installation.folder / "marks").read_text("utf-8").splitlines()]
     times = Counter((runs[start["run"]]["job"], start["due"]) for start in starts)
     twice = [each for each, count in times.items() if count > 1]
     assert not twice, f"ran twice: {twice}"
-    began = Counter((run["job"], run["scheduled_for"]) for run in runs.values() if run["outcome"] in BEGAN)
+    began = Counter((run["job"], run["scheduled_for"]) for run in runs.values() if run["outcome"] in START)
     assert max(began.values()) == 1, f"began twice: {began.most_common(3)}"
     for start in starts:
         run = runs[start["run"]]
-        assert (run["scheduled_for"], run["outcome"] in BEGAN) == (start["due"], True), run
+        assert (run["scheduled_for"], run["outcome"] in START) == (start["due"], True), run
     slots = installation.json("jobs", "history", "--slots", "--count", "10000")
-    newest = max(datetime.fromisoformat(slot["slot"]) for slot in slots if slot["outcome"] in BEGAN)
+    newest = max(datetime.fromisoformat(slot["slot"]) for slot in slots if slot["outcome"] in START)
     accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"
     holes = [slot for slot in slots if slot["run"] is None and slot["slot"] < accounted]
     assert not holes, f"nothing is known of {holes[:5]}"

@@ -19,9 +19,9 @@ from tests.scheduling.virtual_scheduler import NOON, VirtualAppliance, virtual_a
 def hourly(installation: Installation) -> Iterator[VirtualAppliance]:
     with virtual_appliance(
         installation, "tick:\n  kind: command\n  schedule: '0 * * * *'\n  misfire-grace: 5m\n  with: {run: ['true']}"
-    ) as made:
-        made.tick()
-        yield made
+    ) as simulation:
+        simulation.tick()
+        yield simulation
 
 
 def test_each_slot_starts_once_at_its_time(hourly):
@@ -30,7 +30,7 @@ def test_each_slot_starts_once_at_its_time(hourly):
 
 
 def test_it_sleeps_at_most_a_minute_and_never_past_the_next_slot(hourly):
-    hourly.clock.go(57 * 60 + 30)
+    hourly.clock.advance(57 * 60 + 30)
     hourly.run_until(NOON + timedelta(hours=1))
     assert hourly.sleeps == [60, 60, 30]
 
@@ -52,7 +52,7 @@ def test_a_step_forward_beyond_the_grace_is_recorded_as_a_misfire(hourly):
 
 
 def test_a_step_back_repeats_no_slot_and_does_not_wait(hourly):
-    hourly.clock.go(3600)
+    hourly.clock.advance(3600)
     hourly.tick()
     hourly.clock.step(timedelta(hours=-6, minutes=-30))
     hourly.tick()
@@ -64,8 +64,8 @@ def test_a_step_back_repeats_no_slot_and_does_not_wait(hourly):
 def test_a_boot_job_runs_once_per_boot(installation):
     jobs = "boot:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
     for _ in range(3):
-        with virtual_appliance(installation, jobs) as made:
-            made.run_until(NOON)
+        with virtual_appliance(installation, jobs) as simulation:
+            simulation.run_until(NOON)
     with Appliance.open(installation.config) as appliance:
         (run,) = appliance.history()
     assert run.scheduled_for is not None
@@ -97,7 +97,7 @@ def test_a_run_that_ends_before_it_starts_is_recorded(hourly, status, says):
 
 @pytest.mark.parametrize(("minutes", "started"), [(4, ["2026-05-01T13:00:00Z"]), (6, [])])
 def test_a_slot_during_a_restart_starts_within_its_grace(hourly, minutes, started):
-    hourly.clock.go(3600 + minutes * 60)
+    hourly.clock.advance(3600 + minutes * 60)
     hourly.restart()
     hourly.run_until(hourly.clock.now())
     assert hourly.runs.slots == started
@@ -133,23 +133,26 @@ def test_the_remaining_wait_for_a_trusted_clock_is_reported(hourly, installation
     hourly.restart()
     hourly.tick()
     assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("untrusted", 1200 - hourly.clock.monotonic())
-    hourly.clock.go(600)
+    hourly.clock.advance(600)
     hourly.tick()
     assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("trusted", 0)
 
 
 def test_a_waiting_slot_is_not_overtaken_by_a_newer_one(installation):
     jobs = "tick:\n  kind: command\n  schedule: every 1m\n  concurrency: queue\n  with: {run: ['true']}"
-    with virtual_appliance(installation, jobs) as made, files.acquire_lock(made.appliance.lock_path("tick")) as lock:
+    with (
+        virtual_appliance(installation, jobs) as simulation,
+        files.acquire_lock(simulation.appliance.lock_path("tick")) as lock,
+    ):
         assert lock is not None
-        made.tick()
-        made.clock.go(60)
-        made.tick()  # a run that another daemon began goes on
+        simulation.tick()
+        simulation.clock.advance(60)
+        simulation.tick()  # a run that another daemon started continues
         fcntl.flock(lock.fd, fcntl.LOCK_UN)
-        made.clock.go(60)
-        made.tick()
-        made.tick()
-        assert made.runs.slots == ["2026-05-01T12:01:00Z", "2026-05-01T12:02:00Z"]
+        simulation.clock.advance(60)
+        simulation.tick()
+        simulation.tick()
+        assert simulation.runs.slots == ["2026-05-01T12:01:00Z", "2026-05-01T12:02:00Z"]
 
 
 def test_a_run_without_writable_storage_is_retried_within_its_grace(hourly):
@@ -161,31 +164,31 @@ def test_a_run_without_writable_storage_is_retried_within_its_grace(hourly):
 
 def test_a_boot_job_is_retried_until_it_has_started(installation):
     jobs = "once:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
-    with virtual_appliance(installation, jobs) as made:
-        made.runs.falling = [75, 75]
-        made.run_until(NOON + timedelta(minutes=5))
-        assert len(made.runs.slots) == 1
+    with virtual_appliance(installation, jobs) as simulation:
+        simulation.runs.falling = [75, 75]
+        simulation.run_until(NOON + timedelta(minutes=5))
+        assert len(simulation.runs.slots) == 1
 
 
 def test_a_dependent_job_that_cannot_start_is_retried_once_a_minute(installation):
     jobs = (
         "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  depends-on: [a]\n  with: {run: ['true']}"
     )
-    with virtual_appliance(installation, jobs) as made:
-        made.tick()
-        made.clock.go(1)
-        run, _ = made.appliance.store.start_run(
-            job="a", kind="command", trigger="manual", due=None, now=made.clock.now()
+    with virtual_appliance(installation, jobs) as simulation:
+        simulation.tick()
+        simulation.clock.advance(1)
+        run, _ = simulation.appliance.store.start_run(
+            job="a", kind="command", trigger="manual", due=None, now=simulation.clock.now()
         )
-        made.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=made.clock.now(), attempts=1)
-        made.runs.falling = [75] * 9
+        simulation.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=simulation.clock.now(), attempts=1)
+        simulation.runs.falling = [75] * 9
         for _ in range(10):
-            made.tick()
-        assert len(made.runs.falling) == 8
-        made.runs.falling = []
-        made.clock.go(61)
-        made.tick()
-        assert made.runs.slots == [f"after:{run}"]
+            simulation.tick()
+        assert len(simulation.runs.falling) == 8
+        simulation.runs.falling = []
+        simulation.clock.advance(61)
+        simulation.tick()
+        assert simulation.runs.slots == [f"after:{run}"]
 
 
 @pytest.mark.parametrize("turns", range(5))
@@ -197,7 +200,7 @@ def test_a_stop_request_during_an_event_ends_it(turns):
         news.set()
         for _ in range(turns):
             await asyncio.sleep(0)
-        if napping.cancel():  # else it has ended by itself
+        if napping.cancel():  # otherwise it has ended
             with pytest.raises(asyncio.CancelledError):
                 await napping
 

@@ -84,7 +84,7 @@ def test_a_year_with_many_jobs(days: int, count: int, runs: int) -> None:
             match random.randrange(4):
                 case 0:
                     simulation.power_cut(off=random.uniform(0, 1.5) * DAY, clock_lost=False)
-                case 1:  # the clock stands still meanwhile; some time after the start somebody sets it
+                case 1:  # the clock stops meanwhile, and is set some time after the start
                     off = random.uniform(0, 3) * DAY
                     simulation.power_cut(off=off, clock_lost=True)
                     simulation.run_for(timedelta(minutes=random.uniform(0, 30)))
@@ -159,7 +159,7 @@ class Accidents(RuleBasedStateMachine):
         simulation.appliance.pause(name, now=simulation.clock.now())
         simulation.run_for(timedelta(minutes=minutes))
         simulation.appliance.resume(name, now=simulation.clock.now())
-        # What came meanwhile was meant to be left out.
+        # Slots in between are skipped on purpose.
         simulation.forgive(name)
 
     def teardown(self) -> None:

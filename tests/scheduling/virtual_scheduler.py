@@ -37,7 +37,7 @@ class VirtualClock:
     def is_synchronized(self) -> bool:
         return self.known
 
-    def go(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.wall += timedelta(seconds=seconds)
         self.ticks += seconds
 
@@ -141,7 +141,7 @@ class VirtualAppliance:
     async def _sleep(self, seconds: float) -> None:
         self.sleeps.append(seconds)
         seconds = min(seconds, max(0.0, self.runs.next_end() - self.clock.monotonic()))
-        self.clock.go(seconds)
+        self.clock.advance(seconds)
         self.runs.end_what_is_over()
 
     def tick(self) -> None:
@@ -172,9 +172,9 @@ def virtual_appliance(
     limited: bool = False,
 ) -> Iterator[VirtualAppliance]:
     """Open a `VirtualAppliance` and close it afterwards. Its runs wait for places if it is `limited`."""
-    made = VirtualAppliance(installation, jobs, rest, takes, limited=limited)
+    simulation = VirtualAppliance(installation, jobs, rest, takes, limited=limited)
     try:
-        yield made
+        yield simulation
     finally:
-        made.runs.vanish()
-        made.appliance.close()
+        simulation.runs.vanish()
+        simulation.appliance.close()

@@ -1,4 +1,4 @@
-"""Completion in the editor of the configuration file: what is offered at a place, and the list in a browser."""
+"""Completion in the editor of the configuration file: the offered values, and the list in a browser."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web.chromium import CHROMIUM
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_browser import browser, phone
 
 __all__ = ["browser"]
@@ -19,7 +19,7 @@ NOTIFIERS = f'notifiers: {{phone: {{kind: apprise, with: {{url: "ntfys://ntfy.sh
 def appliance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAppliance]:
     path = configuration(tmp_path_factory.mktemp("completion"))
     path.write_text(NOTIFIERS + path.read_text("utf-8"), "utf-8")
-    with served(path) as result:
+    with serving(path) as result:
         yield result
 
 
@@ -27,7 +27,7 @@ def completion(appliance: ServedAppliance, marked: str):
     """Return the completion at the `|` in a text."""
     before, _, after = marked.partition("|")
     place = {"line": before.count("\n") + 1, "column": len(before) - before.rfind("\n")}
-    answer = appliance.ask("/api/v1/config/complete", {"text": before + after, **place})
+    answer = appliance.request("/api/v1/config/complete", {"text": before + after, **place})
     assert answer.status == 200, answer.text
     return answer.json
 
@@ -120,7 +120,7 @@ def test_a_problem_is_shown_at_its_line_soon_after_the_last_key(browser: Browser
         page.clock.install()
         type_at_end(page, "\nretention: {max-runs: 0}")
         expect(page.locator("#numbers .wrong")).to_have_count(0)
-        page.clock.run_for(300)  # what is left of half a second is for the answer
+        page.clock.run_for(300)  # the rest of half a second is for the answer
         expect(page.locator("#line-note")).to_have_text("0 keeps nothing; write 1 or more")
         expect(page.locator("#numbers .wrong")).to_have_count(1)
         page.keyboard.press("ArrowUp")  # another line

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.fakes.http_recorder import http_recorder
 from tests.web.chromium import CHROMIUM
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_browser import browser, phone
 
 __all__ = ["browser"]
@@ -27,7 +27,7 @@ JOBS = '\n  backup: {kind: command, with: {run: [sh, -c, "secret words"]}}\n'
 def appliance(tmp_path: Path):
     config = configuration(tmp_path, jobs=JOBS)
     config.write_text(REST + config.read_text("utf-8"), "utf-8")
-    with served(config) as result:
+    with serving(config) as result:
         yield result
 
 
@@ -47,8 +47,10 @@ def fields_of(page: str) -> dict[str, str]:
 
 
 def save(appliance: ServedAppliance, **changes: str):
-    fields = fields_of(appliance.ask("/settings").text)
-    return appliance.ask("/settings", urlencode({**fields, **{k.replace("__", "."): v for k, v in changes.items()}}))
+    fields = fields_of(appliance.request("/settings").text)
+    return appliance.request(
+        "/settings", urlencode({**fields, **{k.replace("__", "."): v for k, v in changes.items()}})
+    )
 
 
 def test_a_form_without_a_change_changes_nothing(appliance: ServedAppliance) -> None:
@@ -63,7 +65,7 @@ def test_a_changed_field_changes_its_value_only(appliance: ServedAppliance) -> N
     assert (answer.status, answer.headers["location"]) == (303, "/settings?saved")
     assert text_of(appliance) == before.replace("maximum: 60  # the", "maximum: 70  # the")
     assert appliance.daemon.appliance.config.volume.maximum == 70
-    page = appliance.ask("/settings?saved").text
+    page = appliance.request("/settings?saved").text
     assert "Saved, and in use." in page
     assert 'value="70"' in page
 
@@ -88,20 +90,20 @@ def test_a_wrong_value_is_shown_with_its_place_and_what_was_typed(appliance: Ser
 
 
 def test_the_text_is_shown_without_programs_checked_and_saved(appliance: ServedAppliance) -> None:
-    page = appliance.ask("/settings/file").text
+    page = appliance.request("/settings/file").text
     assert "secret words" not in page
     text = html.unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)[1])
     version = re.search(r'name="version" value="(\w+)"', page)[1]
     changed = text.replace("maximum: 60", "maximum: 55").replace("\n", "\r\n")
-    preview = appliance.ask("/settings/file", urlencode({"text": changed, "version": version, "check": "yes"}))
+    preview = appliance.request("/settings/file", urlencode({"text": changed, "version": version, "check": "yes"}))
     assert "+  maximum: 55" in preview.text
     assert "secret words" not in preview.text
     assert "maximum: 60" in text_of(appliance)
-    assert appliance.ask("/settings/file", urlencode({"text": changed, "version": version})).status == 303
+    assert appliance.request("/settings/file", urlencode({"text": changed, "version": version})).status == 303
     assert "maximum: 55" in text_of(appliance)
     assert "\r" not in text_of(appliance)
     assert "secret words" in text_of(appliance)
-    late = appliance.ask("/settings/file", urlencode({"text": changed, "version": version}))
+    late = appliance.request("/settings/file", urlencode({"text": changed, "version": version}))
     assert late.status == 422
     assert "changed by somebody else" in late.text
 
@@ -110,20 +112,20 @@ def test_the_player_is_chosen_and_asked(appliance: ServedAppliance) -> None:
     before = text_of(appliance)
     assert save(appliance, player__kind="mpd").status == 303
     assert text_of(appliance) == f"{before}player:\n  kind: mpd\n"
-    page = appliance.ask("/settings").text
+    page = appliance.request("/settings").text
     assert 'name="player.with.address" value="" placeholder="localhost:6600"' in page
     changes = {"player.with.address": "127.0.0.1:1", "player.with.music": "~", "player.with.fallback-mpd": "false"}
     assert save(appliance, **changes).status == 303
     options = appliance.daemon.appliance.config.player.options
     assert (options.address, options.fallback_mpd, options.music) == ("127.0.0.1:1", False, Path.home())
-    asked = appliance.ask("/api/v1/player/check", {})
+    asked = appliance.request("/api/v1/player/check", {})
     assert (asked.status, "127.0.0.1:1" in asked.text) == (503, True)
-    refused = appliance.ask("/api/v1/player/check", {"address": "nowhere"})
+    refused = appliance.request("/api/v1/player/check", {"address": "nowhere"})
     assert (refused.status, "'nowhere' is not an address of MPD" in refused.text) == (422, True)
     assert save(appliance, player__kind="volumio").status == 303  # the address was that of the MPD
     assert "player:\n  kind: volumio\n" in text_of(appliance)
     assert "127.0.0.1:1" not in text_of(appliance)
-    assert 'name="player.with.poll" value="" placeholder="5s"' in appliance.ask("/settings").text
+    assert 'name="player.with.poll" value="" placeholder="5s"' in appliance.request("/settings").text
     assert save(appliance, player__kind="").status == 303
     assert text_of(appliance) == before
 
@@ -152,24 +154,24 @@ def test_a_file_that_is_not_yaml_is_corrected_without_showing_programs(appliance
     path = appliance.daemon.appliance.config.path
     good = text_of(appliance)
     path.write_text(good.replace("  maximum: 60", "  maximum: {60"))
-    settings = appliance.ask("/settings")
+    settings = appliance.request("/settings")
     assert (settings.status, "/settings/file" in settings.text) == (200, True)
-    page = appliance.ask("/settings/file").text
+    page = appliance.request("/settings/file").text
     assert "secret" not in page
     assert re.search(r'data-line="(\d+)"', page)
     text = html.unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)[1])
     version = re.search(r'name="version" value="(\w+)"', page)[1]
     fixed = text.replace("{60", "61")
     added = fixed.replace("jobs:\n", "jobs:\n  mine: {kind: command, with: {run: [id]}}\n")
-    refused = appliance.ask("/settings/file", urlencode({"text": added, "version": version}))
+    refused = appliance.request("/settings/file", urlencode({"text": added, "version": version}))
     assert (refused.status, "would start a program" in refused.text) == (422, True)
-    assert appliance.ask("/settings/file", urlencode({"text": fixed, "version": version})).status == 303
+    assert appliance.request("/settings/file", urlencode({"text": fixed, "version": version})).status == 303
     assert text_of(appliance) == good.replace("maximum: 60", "maximum: 61")
 
 
 def test_programs_stay_hidden_in_every_part_of_a_broken_file(appliance: ServedAppliance) -> None:
     appliance.daemon.appliance.config.path.write_text(BROKEN)
-    shown = appliance.ask("/api/v1/config").json["text"]
+    shown = appliance.request("/api/v1/config").json["text"]
     assert "secret" not in shown
     assert "kind: tweets" in shown
     assert "0 6 * * *" in shown
@@ -181,18 +183,18 @@ def test_the_owner_goes_back_from_a_file_that_is_not_even_text(appliance: Served
     before = text_of(appliance)
     save(appliance, volume__maximum="70")
     path.write_bytes(b"\xff\xfe: [")
-    page = appliance.ask("/settings/file").text
+    page = appliance.request("/settings/file").text
     assert "is not UTF-8" in page
     action = re.search(r'action="(/do/config/history/2[^"]*)"', page)[1]
-    assert appliance.ask(action, urlencode({"return_to": "/settings?saved"})).status == 303
+    assert appliance.request(action, urlencode({"return_to": "/settings?saved"})).status == 303
     assert text_of(appliance) == before
 
 
 def test_the_owner_goes_back(appliance: ServedAppliance) -> None:
     before = text_of(appliance)
     save(appliance, volume__maximum="70")
-    action = re.search(r'action="(/do/config/history/[^"]*)"', appliance.ask("/settings").text)[1]
-    assert appliance.ask(action, urlencode({"return_to": "/settings?saved"})).status == 303
+    action = re.search(r'action="(/do/config/history/[^"]*)"', appliance.request("/settings").text)[1]
+    assert appliance.request(action, urlencode({"return_to": "/settings?saved"})).status == 303
     assert text_of(appliance) == before
 
 
@@ -207,7 +209,10 @@ def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp
             f"name: Kitchen\nnotifiers: {{{', '.join(notifiers)}}}\nplayer: {{kind: mpd}}\n{config.read_text()}"
         )
         complaints: list[str] = []
-        with served(config) as appliance, phone(browser, appliance, path="/settings", complaints=complaints) as page:
+        with (
+            serving(config) as appliance,
+            phone(browser, appliance, path="/settings", complaints=complaints) as page,
+        ):
             notice, test = page.locator("#notice"), page.get_by_role("button", name="Test")
             test.first.tap()
             expect(notice).to_have_text("Sent. Look for the message.", timeout=20_000)
@@ -220,8 +225,8 @@ def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp
             expect(notice).to_contain_text("MPD at 127.0.0.1:2 is not reached")
             assert "127.0.0.1:2" not in config.read_text()  # it was only asked
             form = urlencode({"notifiers": "phone", "return_to": "/settings?tested={notifiers}"})  # without scripts
-            answer = appliance.ask("/do/notifiers/test", form)
-            assert "phone was tested." in appliance.ask(answer.headers["location"]).text
+            answer = appliance.request("/do/notifiers/test", form)
+            assert "phone was tested." in appliance.request(answer.headers["location"]).text
         assert all("503" in each for each in complaints)
 
 

@@ -20,7 +20,7 @@ from pi_appliance.storage.history import UNKNOWN_RUN, Store, open_history
 from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.system import files
 from tests.installation import PROGRAM, Installation, in_memory, wait_until
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 from tests.warm_program import Process
 
 PAGE = 4096
@@ -170,10 +170,10 @@ def test_the_newest_backup_is_restored_and_the_damaged_file_kept(state, caplog):
         assert begin(store, f"{NOW:%Y-%m-%dT%H:00:00Z}", "third")[1] == UNKNOWN_RUN, "it ran after the backup"
         waiting = [post for post in PostDatabase(store).newest_posts(limit=1000) if post.state is PostState.WAITING]
         assert not waiting, "it may have been sent after the backup"
-    kept = aside(state)[0]
-    assert (state / kept).read_bytes() == damaged_bytes
+    damaged_file = aside(state)[0]
+    assert (state / damaged_file).read_bytes() == damaged_bytes
     (line,) = [record.getMessage() for record in caplog.records]
-    assert f"set aside as {kept}; the backup {daily_backups.list_backups(state)[0].name} was restored" in line
+    assert f"set aside as {damaged_file}; the backup {daily_backups.list_backups(state)[0].name} was restored" in line
 
 
 def test_a_damaged_backup_is_not_used(state):
@@ -188,8 +188,8 @@ def test_one_backup_a_day_is_made_and_seven_are_kept(state):
     with open_history(state) as store:
         assert daily_backups.back_up_daily(store) is None
         for day in range(1, 10):
-            made = daily_backups.back_up_daily(store, now=datetime.now(UTC) + timedelta(days=day))
-            assert made is not None
+            backup = daily_backups.back_up_daily(store, now=datetime.now(UTC) + timedelta(days=day))
+            assert backup is not None
     assert len(daily_backups.list_backups(state)) == 7
 
 
@@ -234,12 +234,12 @@ def test_without_claims_older_slots_are_not_used_and_later_ones_are(state):
 def test_a_deleted_journal_is_detected_by_the_locks(installation):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark", "--as-scheduled")
-    slot = installation.last("mark")["scheduled_for"]
+    slot = installation.latest_run("mark")["scheduled_for"]
     for path in installation.state.glob("history.db*"):
         path.unlink()
     again = installation.run("jobs", "run", "mark", "--slot", slot)
     assert (installation.folder / "marks").read_text("ascii") == "once\n"
-    assert "was used by run 1" in installation.last("mark")["summary"], "the lock remembers it"
+    assert "was used by run 1" in installation.latest_run("mark")["summary"], "the lock remembers it"
     assert "does not know run 1, which was started" in again.stderr
 
 
@@ -267,10 +267,10 @@ def test_concurrent_processes_repair_it_once(installation):
         Process(words, env=installation.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(6)
     ]
-    said = [each.communicate(timeout=60)[1] for each in lists]
-    assert [each.returncode for each in lists] == [0] * 6, said
+    output = [each.communicate(timeout=60)[1] for each in lists]
+    assert [each.returncode for each in lists] == [0] * 6, output
     assert len([path for path in aside(installation.state) if not path.endswith("-wal")]) == 1
-    assert sum("set aside" in each for each in said) == 1
+    assert sum("set aside" in each for each in output) == 1
 
 
 @pytest.mark.parametrize("words", [("jobs", "list"), ("jobs", "history"), ("jobs", "history", "--slots")])
@@ -288,7 +288,7 @@ def test_a_command_reports_the_repair_and_continues(installation, words):
 def test_a_slot_does_not_run_again_after_the_history_was_damaged(installation):
     installation.write(job(installation, "mark", "echo once >> marks"))
     installation.run("jobs", "run", "mark", "--as-scheduled")
-    slot = installation.last("mark")["scheduled_for"]
+    slot = installation.latest_run("mark")["scheduled_for"]
     whole = (installation.state / "history.db").read_bytes()
     for spoil in SPOILT.values():
         (installation.state / "history.db").write_bytes(spoil(whole))
@@ -307,7 +307,7 @@ def test_a_run_that_outlives_a_damage_is_recorded(installation):
     output, _ = run.communicate(timeout=30)
     assert "Traceback" not in output
     assert run.returncode == 0, output
-    assert installation.last("slow")["outcome"] == "succeeded"
+    assert installation.latest_run("slow")["outcome"] == "succeeded"
 
 
 @pytest.mark.parametrize("cut", ["history.db.repaired only", "both"])
@@ -369,18 +369,18 @@ def test_a_daemon_survives_repeated_damage_and_repeats_nothing(installation, see
     shell = f"echo $(head -c 1024 '{lock}' | tr -d ' ' | grep -o 'due.*Z') >> marks"
     installation.write(job(installation, "mark", shell).replace("'@hourly'", "every 1s"), "web: {port: 0}")
     marks, random = installation.folder / "marks", Random(seed)
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         for _ in range(4):
             ran = len(marks.read_text("ascii").split()) if marks.exists() else 0
             wait_until(lambda before=ran: marks.exists() and len(marks.read_text("ascii").split()) > before, 30)
             with open_history(installation.state) as store:
-                store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())  # or the journal would hide what is spoilt
+                store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())  # or the journal would hide the damage
             with (installation.state / "history.db").open("r+b") as file:
                 file.seek(random.choice((0, PAGE, 2 * PAGE)))
                 file.write(random.randbytes(random.choice((20, PAGE, 4 * PAGE))))
         assert daemon.process.poll() is None
-        assert "set aside as" in daemon.said
-        assert "Traceback" not in daemon.said
+        assert "set aside as" in daemon.output
+        assert "Traceback" not in daemon.output
     slots = marks.read_text("ascii").split()
     assert sorted(slots) == sorted(set(slots))
     assert installation.run("jobs", "history", "--slots").returncode == 0

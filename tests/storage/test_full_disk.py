@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.installation import Installation, wait_until
-from tests.other_user import NOBODY
-from tests.test_daemon import up
+from tests.other_user import NOBODY_UID
+from tests.test_daemon import running_daemon
 
 FULL = "is full: make room there"
 
@@ -103,7 +103,7 @@ def test_a_run_that_fills_the_card_is_recorded_as_it_ended(installation, card):
     assert done.returncode == 0
     assert "it is recorded as soon as that is possible" in done.stderr
     free(card)
-    last = installation.last("filler")
+    last = installation.latest_run("filler")
     assert (last["outcome"], last["summary"]) == ("succeeded", "sh ended well")
     sound(installation)
 
@@ -133,22 +133,22 @@ def test_the_daemon_survives_a_full_card_reports_it_once_and_loses_no_slot(insta
     )
     marks = installation.folder / "marks"
 
-    def output(said: str) -> list[str]:
+    def output(output: str) -> list[str]:
         """Return the messages about failed runs and lost slots."""
-        lines = said.splitlines()
+        lines = output.splitlines()
         return [line for line in lines if line.startswith("job=mark: ") and f"{card} {FULL}" in line]
 
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         wait_until(marks.exists, 20)
         fill(card)
-        wait_until(lambda: output(daemon.said), 20)
+        wait_until(lambda: output(daemon.output), 20)
         with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
             assert page.status == 200, "the page lives"
         ran = len(marks.read_text("ascii").split())
         free(card)
-        daemon.hears(1)  # SIGHUP: look now, not in a minute
+        daemon.send_signal(1)  # SIGHUP: look now, not in a minute
         wait_until(lambda: len(marks.read_text("ascii").split()) > ran + 1, 90)
-        assert len(output(daemon.said)) == len(set(output(daemon.said)))
+        assert len(output(daemon.output)) == len(set(output(daemon.output)))
     wait_until(lambda: all(installation.outcomes()))
     slots = installation.json("jobs", "history", "--slots", "--count", "1000")
     holes = [slot for slot in slots[3:] if slot["run"] is None]  # the newest may have been about to start
@@ -176,22 +176,22 @@ def test_the_daemon_survives_an_unwritable_folder_and_reports_it_once(public_ins
     )
     public_installation.program = (
         "setpriv",
-        f"--reuid={NOBODY}",
-        f"--regid={NOBODY}",
+        f"--reuid={NOBODY_UID}",
+        f"--regid={NOBODY_UID}",
         "--clear-groups",
         *public_installation.program,
     )
     with small_card(public_installation) as card:
-        os.chown(card, NOBODY, NOBODY)
-        with up(public_installation) as daemon:
-            wait_until(lambda: "mark ended status=0" in daemon.said, 20)
+        os.chown(card, NOBODY_UID, NOBODY_UID)
+        with running_daemon(public_installation) as daemon:
+            wait_until(lambda: "mark ended status=0" in daemon.output, 20)
             card.chmod(0o555)
             line = f"{card} cannot be written; check the rights of {card}"
-            wait_until(lambda: line in daemon.said, 20)
+            wait_until(lambda: line in daemon.output, 20)
             with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
                 assert page.status == 200
             card.chmod(0o755)
-            daemon.hears(1)
-            ended = daemon.said.count("ended status=0")
-            wait_until(lambda: daemon.said.count("ended status=0") > ended, 90)
-            assert daemon.said.count(line) == 1
+            daemon.send_signal(1)
+            ended = daemon.output.count("ended status=0")
+            wait_until(lambda: daemon.output.count("ended status=0") > ended, 90)
+            assert daemon.output.count(line) == 1

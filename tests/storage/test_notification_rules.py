@@ -13,7 +13,7 @@ from pi_appliance.storage.notification_rules import Outbox
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-TOLD = NotifyTargets(on_failure=["phone", "mail"], on_recovery=["phone"])
+TARGETS = NotifyTargets(on_failure=["phone", "mail"], on_recovery=["phone"])
 ALL_BAD = [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED]
 
 
@@ -23,8 +23,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def end(
-    store: Store, outcome: Outcome, *, job: str = "a", targets: NotifyTargets | None = TOLD, now: datetime = NOON
+def finish_run(
+    store: Store, outcome: Outcome, *, job: str = "a", targets: NotifyTargets | None = TARGETS, now: datetime = NOON
 ) -> int:
     run, _ = store.start_run(job=job, kind="command", trigger=Trigger.MANUAL, due=None, now=now)
     store.finish_run(run, outcome, "", now=now, targets=targets)
@@ -37,29 +37,29 @@ def waiting(store: Store) -> list[tuple[str, str, int]]:
 
 @pytest.mark.parametrize("outcome", ALL_BAD)
 def test_a_job_is_reported_when_it_starts_to_fail_and_when_it_recovers(store, outcome):
-    first = end(store, outcome)
-    end(store, Outcome.FAILED)
+    first = finish_run(store, outcome)
+    finish_run(store, Outcome.FAILED)
     assert waiting(store) == [("phone", "failure", first), ("mail", "failure", first)]
-    well = end(store, Outcome.SUCCEEDED)
-    end(store, Outcome.SUCCEEDED)
+    well = finish_run(store, Outcome.SUCCEEDED)
+    finish_run(store, Outcome.SUCCEEDED)
     assert waiting(store)[2:] == [("phone", "recovery", well)]
-    again = end(store, outcome)
+    again = finish_run(store, outcome)
     assert waiting(store)[3:] == [("phone", "failure", again), ("mail", "failure", again)]
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.STOPPED])
 def test_skipped_and_stopped_runs_change_nothing(store, outcome):
-    end(store, outcome)
+    finish_run(store, outcome)
     assert waiting(store) == []
-    end(store, Outcome.FAILED)
-    end(store, outcome)
-    end(store, Outcome.FAILED)
+    finish_run(store, Outcome.FAILED)
+    finish_run(store, outcome)
+    finish_run(store, Outcome.FAILED)
     assert len(waiting(store)) == 2
 
 
 def test_a_run_is_reported_once(store):
-    run = end(store, Outcome.SUCCEEDED)
-    store.finish_run(run, Outcome.FAILED, "too late", now=NOON, targets=TOLD)
+    run = finish_run(store, Outcome.SUCCEEDED)
+    store.finish_run(run, Outcome.FAILED, "too late", now=NOON, targets=TARGETS)
     assert waiting(store) == []
 
 
@@ -70,33 +70,33 @@ def test_vanished_runs_are_reported_by_the_first_of_them(store):
 
 
 def test_a_job_without_notifiers_stores_nothing(store):
-    end(store, Outcome.FAILED, targets=None)
-    end(store, Outcome.FAILED, targets=NotifyTargets())
+    finish_run(store, Outcome.FAILED, targets=None)
+    finish_run(store, Outcome.FAILED, targets=NotifyTargets())
     assert waiting(store) == []
 
 
 def test_each_end_is_pinged_and_only_the_last_waits(store):
     for outcome in (Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED):
-        last = end(store, outcome, targets=NotifyTargets(ping=True))
-    end(store, Outcome.SKIPPED, targets=NotifyTargets(ping=True))
-    other = end(store, Outcome.FAILED, job="b", targets=NotifyTargets(ping=True))
+        last = finish_run(store, outcome, targets=NotifyTargets(ping=True))
+    finish_run(store, Outcome.SKIPPED, targets=NotifyTargets(ping=True))
+    other = finish_run(store, Outcome.FAILED, job="b", targets=NotifyTargets(ping=True))
     assert waiting(store) == [("", "ping-success", last), ("", "ping-fail", other)]
 
 
 def test_failures_are_counted_since_the_last_success(store):
-    end(store, Outcome.FAILED)
-    end(store, Outcome.SUCCEEDED)
-    end(store, Outcome.FAILED, now=NOON + MINUTE)
-    end(store, Outcome.SKIPPED)
-    end(store, Outcome.MISFIRED, now=NOON + 2 * MINUTE)
-    end(store, Outcome.FAILED, job="b")
-    well = end(store, Outcome.SUCCEEDED)
+    finish_run(store, Outcome.FAILED)
+    finish_run(store, Outcome.SUCCEEDED)
+    finish_run(store, Outcome.FAILED, now=NOON + MINUTE)
+    finish_run(store, Outcome.SKIPPED)
+    finish_run(store, Outcome.MISFIRED, now=NOON + 2 * MINUTE)
+    finish_run(store, Outcome.FAILED, job="b")
+    well = finish_run(store, Outcome.SUCCEEDED)
     assert Outbox(store).failures_before("a", well) == (2, NOON + MINUTE)
     assert Outbox(store).failures_before("c", 99) == (0, None)
 
 
 def test_a_waiting_message_is_due_at_its_time_or_if_that_is_impossible(store):
-    end(store, Outcome.FAILED)
+    finish_run(store, Outcome.FAILED)
     outbox = Outbox(store)
     outbox.postpone(outbox.waiting(), NOON + 3 * MINUTE, why="away")
     assert not outbox.is_due(NOON + 2 * MINUTE)

@@ -10,7 +10,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.storage.run_log import RunLog, read_log
 
 
-def kept(path: Path, chunks: list[bytes], cap: int) -> str:
+def write_log(path: Path, chunks: list[bytes], cap: int) -> str:
     log = RunLog(path, cap)
     for chunk in chunks:
         log.write(chunk)
@@ -21,7 +21,7 @@ def kept(path: Path, chunks: list[bytes], cap: int) -> str:
 @given(st.lists(st.binary(max_size=40).map(lambda raw: raw.hex().encode()), max_size=30), st.integers(2, 300))
 def test_short_output_is_complete_and_long_output_keeps_its_first_and_last_half(tmp_path_factory, chunks, cap):
     whole = b"".join(chunks).decode()
-    text = kept(tmp_path_factory.mktemp("log") / "1.log", chunks, cap)
+    text = write_log(tmp_path_factory.mktemp("log") / "1.log", chunks, cap)
     if len(whole) <= cap:
         assert text == whole
     else:

@@ -19,8 +19,8 @@ SOON = NOW + timedelta(minutes=30)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "history.db") as made:
-        yield made
+    with Store(tmp_path / "history.db") as new_store:
+        yield new_store
 
 
 def begin(store: Store, due: str, job: str = "wake") -> tuple[int, int | None]:

@@ -12,7 +12,7 @@ from pi_appliance.storage.model import Outcome, Trigger
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
-def ran(store: Store, job: str, outcome: Outcome, seconds: int, late: int | None = None) -> None:
+def add_run(store: Store, job: str, outcome: Outcome, seconds: int, late: int | None = None) -> None:
     """Add a run of `seconds` that started `late` seconds after its slot, if it has one."""
     due = None if late is None else (NOON - timedelta(seconds=late)).strftime("%Y-%m-%dT%H:%M:%SZ")
     run, _ = store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=NOON)
@@ -25,10 +25,10 @@ def ran(store: Store, job: str, outcome: Outcome, seconds: int, late: int | None
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "history.db"
     with Store(path) as store:
-        ran(store, "a", Outcome.SUCCEEDED, 10, late=2)
-        ran(store, "a", Outcome.SUCCEEDED, 20, late=3)
-        ran(store, "a", Outcome.SKIPPED, 0, late=60)
-        ran(store, "b", Outcome.FAILED, 5)
+        add_run(store, "a", Outcome.SUCCEEDED, 10, late=2)
+        add_run(store, "a", Outcome.SUCCEEDED, 20, late=3)
+        add_run(store, "a", Outcome.SKIPPED, 0, late=60)
+        add_run(store, "b", Outcome.FAILED, 5)
     return path
 
 
@@ -46,12 +46,12 @@ def test_reading_creates_and_changes_no_file(path: Path) -> None:
 
 def test_a_reader_cannot_write(path: Path) -> None:
     with Store(path, read_only=True) as store, pytest.raises(Unavailable):
-        ran(store, "x", Outcome.SUCCEEDED, 1)
+        add_run(store, "x", Outcome.SUCCEEDED, 1)
 
 
 def test_uncommitted_changes_do_not_block_a_reader(path: Path) -> None:
     with Store(path) as writer:
-        ran(writer, "c", Outcome.SUCCEEDED, 1)
+        add_run(writer, "c", Outcome.SUCCEEDED, 1)
         with Store(path, read_only=True) as store:
             assert store.history(limit=1)[0].job == "c"
 
@@ -70,7 +70,7 @@ def test_an_older_or_newer_history_is_left_as_it_is(path: Path, tmp_path: Path) 
 def test_damage_is_detected(path: Path) -> None:
     with Store(path) as store:
         for _ in range(200):
-            ran(store, "filler" * 20, Outcome.SUCCEEDED, 1)
+            add_run(store, "filler" * 20, Outcome.SUCCEEDED, 1)
     content = bytearray(path.read_bytes())
     content[4096 * 4 : 4096 * 6] = b"\x07" * 8192
     path.write_bytes(content)
@@ -78,7 +78,7 @@ def test_damage_is_detected(path: Path) -> None:
         try:
             assert store.check()
         except Unavailable as error:
-            assert "damaged" in str(error)  # noqa: PT017 - SQLite tells either way, by how bad it is
+            assert "damaged" in str(error)  # noqa: PT017 - SQLite raises either, depending on the damage
 
 
 def test_totals_are_counted_by_job_and_outcome(path: Path) -> None:

@@ -20,11 +20,11 @@ def rings(seconds: float, make: Callable[[Callable[[], None]], ClockStepWatcher]
     """Return the number of signals within `seconds`."""
 
     async def listen() -> int:
-        heard = 0
+        count = 0
 
         def ring() -> None:
-            nonlocal heard
-            heard += 1
+            nonlocal count
+            count += 1
 
         alarm = make(ring)
         if closed:
@@ -32,7 +32,7 @@ def rings(seconds: float, make: Callable[[Callable[[], None]], ClockStepWatcher]
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.Event().wait(), seconds)
         alarm.close()
-        return heard
+        return count
 
     return asyncio.run(listen())
 

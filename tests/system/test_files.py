@@ -101,19 +101,19 @@ def test_a_killed_puzzle_run_keeps_the_previous_report(installation: Installatio
     installation.write(job.format(board="cross", limit=10))
     assert installation.run("jobs", "run", "pegs").returncode == 0
     folder = installation.state / "reports" / "pegs"
-    before = shown(folder)
+    before = published_reports(folder)
     installation.write(job.format(board="full", limit=10_000_000))
     with installation.start("jobs", "run", "pegs") as runner:
         wait_until(lambda: any(run.status_text.startswith("full") for run in installation.runs("pegs")))
         runner.kill()
     wait_until(lambda: "abandoned" in installation.outcomes("pegs"))
-    assert shown(folder) == before
+    assert published_reports(folder) == before
     installation.write(job.format(board="cross", limit=10))
     assert installation.run("jobs", "run", "pegs").returncode == 0
     assert [path.name for path in folder.glob(".*")] == [".newest"], "what was left of it is gone"
 
 
-def shown(folder: Path) -> dict[str, bytes]:
+def published_reports(folder: Path) -> dict[str, bytes]:
     """Return the reports in `folder` and in the dated folders below it, by their names there."""
     files = (path for path in folder.rglob("*") if path.is_file())
     result = {str(path.relative_to(folder)): path.read_bytes() for path in files}

@@ -18,7 +18,7 @@ from tests.installation import ROOT, is_running, wait_until
 def run_it(installation, keys: str, *words: str) -> dict:
     installation.write(f"it:\n  kind: command\n  {keys}\n  with: {{run: {json.dumps(words)}}}")
     installation.run("jobs", "run", "it")
-    return installation.last("it")
+    return installation.latest_run("it")
 
 
 def test_a_job_gets_its_nice_value(installation):
@@ -52,7 +52,7 @@ def test_a_job_of_ours_over_its_limit_fails_with_a_reason(installation):
     )
     done = installation.run("jobs", "run", "post")
     assert done.returncode == 1
-    run = installation.last("post")
+    run = installation.latest_run("post")
     assert (run["outcome"], run["summary"]) == ("failed", "over its memory of 70MB")
     assert run["details"]["memory_limit"] in {"cgroup", "rlimit"}
 
@@ -98,25 +98,25 @@ def tree(tmp_path):
     return tmp_path / "cgroup"
 
 
-def own(tree: Path, line: str) -> Path | None:
+def own_cgroup(tree: Path, line: str) -> Path | None:
     (tree.parent / "membership").write_text(f"{line}\n", "ascii")
     return limits.own_cgroup(tree, tree.parent / "membership")
 
 
 def test_only_a_delegated_cgroup_is_used(tree):
     given = tree / "system.slice" / "pi-appliance.service"
-    assert own(tree, "0::/system.slice/pi-appliance.service") == given
-    assert own(tree, "0::/system.slice/pi-appliance.service/main") == given
-    assert own(tree, "0::/system.slice") is None
+    assert own_cgroup(tree, "0::/system.slice/pi-appliance.service") == given
+    assert own_cgroup(tree, "0::/system.slice/pi-appliance.service/main") == given
+    assert own_cgroup(tree, "0::/system.slice") is None
     scope = tree / "user.slice" / "pi-appliance-301.scope"  # as systemd --user gives it: without a mark
     scope.mkdir(parents=True)
-    assert own(tree, "0::/user.slice/pi-appliance-301.scope") is None, "there is nothing to rule over"
+    assert own_cgroup(tree, "0::/user.slice/pi-appliance-301.scope") is None, "there is nothing to rule over"
     (scope / "cgroup.subtree_control").touch()
-    assert own(tree, "0::/user.slice/pi-appliance-301.scope") == scope
-    assert own(tree, "0::/") is None
-    assert own(tree, "4:memory:/system.slice/pi-appliance.service") is None
-    (tree / "cgroup.controllers").unlink()  # the old kind of cgroups, perhaps with the new one beside it
-    assert own(tree, "0::/system.slice/pi-appliance.service") is None
+    assert own_cgroup(tree, "0::/user.slice/pi-appliance-301.scope") == scope
+    assert own_cgroup(tree, "0::/") is None
+    assert own_cgroup(tree, "4:memory:/system.slice/pi-appliance.service") is None
+    (tree / "cgroup.controllers").unlink()  # cgroups v1, perhaps together with v2
+    assert own_cgroup(tree, "0::/system.slice/pi-appliance.service") is None
 
 
 def test_cgroups_of_a_killed_runner_are_removed(tree):
@@ -125,7 +125,7 @@ def test_cgroups_of_a_killed_runner_are_removed(tree):
         pass
     for name in (f"run-{gone.pid}-7-1", f"run-{os.getpid()}-8-1"):
         (given / name).mkdir()
-    own(tree, "0::/system.slice/pi-appliance.service")
+    own_cgroup(tree, "0::/system.slice/pi-appliance.service")
     assert [path.name for path in given.glob("run-*")] == [f"run-{os.getpid()}-8-1"]
 
 

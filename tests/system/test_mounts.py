@@ -45,8 +45,8 @@ def test_the_nearest_parent_mount_is_used(pi: list[Mount], folder: str, mount: s
 
 
 def test_a_later_mount_hides_the_earlier_one(tmp_path: Path) -> None:
-    known = read(tmp_path, PI + "40 27 0:30 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/nowhere/u,workdir=/w\n")
-    result = find_mount(Path("/var"), known)
+    mounts = read(tmp_path, PI + "40 27 0:30 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/nowhere/u,workdir=/w\n")
+    result = find_mount(Path("/var"), mounts)
     assert result is not None
     assert (result.kind, result.option("upperdir"), result.option("index")) == ("overlay", "/nowhere/u", None)
 
@@ -79,25 +79,25 @@ def test_a_root_remounted_after_errors_is_read_only(tmp_path: Path) -> None:
     ],
 )
 def test_volatile_file_systems_are_recognized(tmp_path: Path, line: str, gone: bool) -> None:
-    known = read(tmp_path, f"27 1 0:1 / / rw - {line}\n")
-    assert is_volatile(known[0], known) is gone
+    mounts = read(tmp_path, f"27 1 0:1 / / rw - {line}\n")
+    assert is_volatile(mounts[0], mounts) is gone
 
 
 @pytest.mark.parametrize(("below", "gone"), [("ext4 /dev/sda1", False), ("tmpfs tmpfs", True)])
 def test_an_overlay_is_as_persistent_as_its_upper_folder(tmp_path: Path, below: str, gone: bool) -> None:
     upper = tmp_path / "disk" / "upper"
     upper.mkdir(parents=True)
-    known = read(
+    mounts = read(
         tmp_path,
         f"27 1 0:1 / / rw - overlay overlay rw,lowerdir=/l,upperdir={upper},workdir=/w\n"
         f"28 27 8:1 / {tmp_path}/disk rw - {below} rw\n",
     )
-    assert is_volatile(known[0], known) is gone
+    assert is_volatile(mounts[0], mounts) is gone
 
 
 def test_this_machine_has_a_root_and_a_proc() -> None:
-    known = read_mounts()
-    root, proc = find_mount(Path("/"), known), find_mount(Path("/proc/sys"), known)
+    mounts = read_mounts()
+    root, proc = find_mount(Path("/"), mounts), find_mount(Path("/proc/sys"), mounts)
     assert root is not None
     assert proc is not None
     assert str(root.folder) == "/"

@@ -75,7 +75,7 @@ def test_a_change_of_addresses_is_signalled() -> None:
 
 @needs_links
 def test_a_route_over_a_device_without_a_link_leads_nowhere() -> None:
-    """An end of a virtual cable in a network of its own, of which the other end is switched off and on."""
+    """One end of a virtual cable in its own network namespace. The other end is switched off and on."""
     program = f"""
 import asyncio, subprocess, sys
 sys.path.insert(0, {str(ROOT)!r})

@@ -1,4 +1,4 @@
-"""Whether a folder is writable, tested as the user who needs it."""
+"""Test whether a folder is writable, as the user who needs it."""
 
 import os
 import subprocess

@@ -13,7 +13,7 @@ import pytest
 from pi_appliance.system import process
 from tests.installation import ROOT, is_running, wait_until
 
-# A daemon as daemons are made: forked twice, in a session of its own. It writes its number into a file, once it is up.
+# A classic daemon: forked twice, in its own session. It writes its process id into a file when it runs.
 DAEMON = """
 import os, signal, sys, time
 if os.fork() == 0:
@@ -30,7 +30,7 @@ os.wait()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
 """
-# A runner: watches the program it is given, under guard. It holds it once the file is there that is its first word.
+# A runner that supervises a program. It suspends it as soon as the file of the first argument exists.
 RUNNER = """
 import os, sys
 from pathlib import Path
@@ -98,8 +98,8 @@ def test_the_exit_status_of_a_program_is_reported():
 
 
 def test_the_reason_for_a_failed_start_is_reported():
-    ended, (said, *_) = watched(guarded("/no/such/program"))
-    assert (ended, said) == (process.ProcessResult(127), b'{"errno": 2}')
+    ended, (output, *_) = watched(guarded("/no/such/program"))
+    assert (ended, output) == (process.ProcessResult(127), b'{"errno": 2}')
 
 
 def test_a_daemon_left_by_a_run_ends_with_it(tmp_path):
@@ -148,7 +148,7 @@ def test_a_suspended_run_stops_all_its_processes(tmp_path):
     states, looks = [], list[str]()
 
     def why() -> str:
-        """Report "hot" three times once the daemon runs, then let the program end."""
+        """Report "hot" three times when the daemon runs, then let the program finish."""
         if not (tmp_path / "pid").exists():
             return ""
         states.append(state(number_in(tmp_path / "pid")))

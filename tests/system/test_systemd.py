@@ -73,10 +73,10 @@ def test_failed_units_are_listed(machine: Machine) -> None:
 
 def test_the_journal_is_read_for_our_unit_only(machine: Machine) -> None:
     machine.program("journalctl", 'echo "$@"')
-    said = machine.systemd.journal("x.service", 7)
-    assert "--unit=x.service" in said
-    assert "--lines=7" in said
-    assert "--no-hostname" in said
+    output = machine.systemd.journal("x.service", 7)
+    assert "--unit=x.service" in output
+    assert "--lines=7" in output
+    assert "--no-hostname" in output
 
 
 def test_installed_units_are_those_of_the_owner_before_those_of_a_package(machine: Machine) -> None:

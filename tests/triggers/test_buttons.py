@@ -13,7 +13,7 @@ from gpiozero.pins.mock import MockFactory
 from pi_appliance.config.triggers import ButtonTrigger
 from pi_appliance.triggers.buttons import Buttons
 from tests.installation import Installation, wait_until
-from tests.test_daemon import QUIET, up
+from tests.test_daemon import QUIET, running_daemon
 
 PRESS = ButtonTrigger(pin=17, debounce_ms=20)
 HOLD = ButtonTrigger(pin=17, debounce_ms=20, hold=timedelta(milliseconds=150))
@@ -108,10 +108,10 @@ def test_a_pin_that_is_busy_is_a_problem_and_the_others_work(pins, tmp_path):
 
 def test_a_machine_without_pins_runs_nevertheless(installation: Installation) -> None:
     installation.write("bell: {kind: command, triggers: {button: {pin: 17}}, with: {run: ['true']}}", QUIET)
-    with up(installation):
+    with running_daemon(installation):
         wait_until(lambda: "pin 17 cannot be used: " in installation.json("jobs", "triggers")[0]["problem"])
         assert installation.run("jobs", "run", "bell").returncode == 0
-    with up(installation, {"GPIOZERO_PIN_FACTORY": "mock"}):
+    with running_daemon(installation, {"GPIOZERO_PIN_FACTORY": "mock"}):
         wait_until(lambda: "1 ready" in installation.run("doctor").stdout)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from pi_appliance.storage.model import Outcome
 from tests.fakes.broker import Broker, broker
 from tests.installation import Installation, wait_until
-from tests.test_daemon import up
-from tests.triggers.test_mqtt import rest
+from tests.test_daemon import running_daemon
+from tests.triggers.test_mqtt import sections
 
 __all__ = ["broker"]
 
@@ -57,8 +57,8 @@ def state(broker: Broker, component: str) -> Any:
 def test_the_appliance_is_a_device(installation: Installation, broker: Broker) -> None:  # noqa: PLR0915 - one daemon
     broker.start()
     broker.watch()
-    installation.write(HELLO + FAILS + ALARM, "name: Kitchen\n" + rest(broker) + PLAYER)
-    with up(installation) as daemon:
+    installation.write(HELLO + FAILS + ALARM, "name: Kitchen\n" + sections(broker) + PLAYER)
+    with running_daemon(installation) as daemon:
         wait_until(lambda: "job_fails_result" in components(broker))
         device = described(broker)
         assert set(device) == {"device", "origin", "availability", "qos", "components"}
@@ -68,7 +68,7 @@ def test_the_appliance_is_a_device(installation: Installation, broker: Broker) -
         assert broker.messages[availability["topic"]] == "online"
         parts = components(broker)
         assert {"problem", "job_hello_run", "job_hello_next", "alarm_wake", "alarm_wake_next"} < set(parts)
-        assert "job_wake_run" not in parts  # an alarm is no job for the page either
+        assert "job_wake_run" not in parts  # an alarm is not a job on the page either
         for part in parts.values():
             assert NEEDED[part["platform"]] in part
             assert set(part) <= KEYS[part["platform"]], part
@@ -102,7 +102,7 @@ def test_the_appliance_is_a_device(installation: Installation, broker: Broker) -
         wait_until(lambda: any(topic.endswith("/jobs/hello") for topic, _, _ in broker.log))
 
         broker.log.clear()
-        installation.write(HELLO, "name: Kitchen\n" + rest(broker) + PLAYER)
+        installation.write(HELLO, "name: Kitchen\n" + sections(broker) + PLAYER)
         assert installation.run("reload").returncode == 0
         wait_until(lambda: components(broker).keys() & {"job_fails_run", "alarm_wake"} == set())
         configs = [json.loads(text)["components"] for topic, text, _ in broker.log if topic.endswith("/config")]
@@ -118,21 +118,21 @@ def test_what_was_removed_meanwhile_disappears_and_a_killed_daemon_is_offline(
 ) -> None:
     broker.start()
     broker.watch()
-    installation.write(HELLO + FAILS, rest(broker))
-    with up(installation) as daemon:
+    installation.write(HELLO + FAILS, sections(broker))
+    with running_daemon(installation) as daemon:
         wait_until(lambda: "job_fails_run" in components(broker))
         status = described(broker)["availability"][0]["topic"]
         assert "alarm_wake" not in components(broker)
         daemon.process.kill()
         wait_until(lambda: broker.messages[status] == "offline")
-    installation.write(HELLO, rest(broker))
+    installation.write(HELLO, sections(broker))
     broker.log.clear()
     broker.publish(components(broker)["job_hello_run"]["command_topic"], "PRESS", retain=True)
-    with up(installation) as again:
+    with running_daemon(installation) as again:
         wait_until(lambda: broker.messages[status] == "online" and "job_fails_run" not in components(broker))
         configs = [json.loads(text)["components"] for topic, text, _ in broker.log if topic.endswith("/config")]
         assert {"platform": "button"} in [each.get("job_fails_run") for each in configs]
-        installation.write(HELLO, rest(broker, ", discovery: false"))
+        installation.write(HELLO, sections(broker, ", discovery: false"))
         assert installation.run("reload").returncode == 0
         wait_until(lambda: described(broker) == {})  # an empty message removes the device
-        assert "by=manual" not in again.said  # a press that the broker kept is not repeated
+        assert "by=manual" not in again.output  # a press that the broker kept is not repeated

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from tests.installation import Installation
-from tests.test_daemon import QUIET, up
+from tests.test_daemon import QUIET, running_daemon
 from tests.triggers.test_files import inotify_watches
 from tests.warm_program import ROOT, base_environment
 
@@ -21,7 +21,7 @@ def test_the_daemon_imports_no_library_of_a_trigger() -> None:
 
 def test_a_daemon_without_triggers_watches_nothing(installation: Installation) -> None:
     installation.write("hello: {kind: command, with: {run: ['true']}}", QUIET)
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         assert installation.json("jobs", "triggers") == []
         assert installation.run("jobs", "triggers").stdout == "no job has triggers\n"
         assert inotify_watches(daemon) == 0

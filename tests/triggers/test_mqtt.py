@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.fakes.broker import Broker, broker
 from tests.installation import Installation, wait_until
-from tests.test_daemon import QUIET, up
+from tests.test_daemon import QUIET, running_daemon
 
 __all__ = ["broker"]
 
@@ -20,7 +20,7 @@ new: {kind: command, triggers: {mqtt: {topic: home/kept}}, with: {run: ['true']}
 """
 
 
-def rest(broker: Broker, more: str = "") -> str:
+def sections(broker: Broker, more: str = "") -> str:
     return f"{QUIET}\nmqtt: {{host: 127.0.0.1, port: {broker.port}{more}}}"
 
 
@@ -28,13 +28,13 @@ def is_working(installation: Installation) -> bool:
     return all(each["problem"] == "" for each in installation.json("jobs", "triggers"))
 
 
-def count(installation: Installation, job: str, runs: int) -> None:
+def count_runs(installation: Installation, job: str, runs: int) -> None:
     wait_until(lambda: installation.outcomes(job) == [Outcome.SUCCEEDED] * runs)
 
 
 def test_messages_start_jobs_also_after_the_broker_was_away(installation: Installation, broker: Broker) -> None:
-    installation.write(JOBS, rest(broker, ", discovery: false"))
-    with up(installation) as daemon:
+    installation.write(JOBS, sections(broker, ", discovery: false"))
+    with running_daemon(installation) as daemon:
         wait_until(lambda: not is_working(installation))
         problem = installation.json("jobs", "triggers")[0]["problem"]
         assert problem.startswith(f"the broker 127.0.0.1:{broker.port} is not reached: ")
@@ -47,24 +47,24 @@ def test_messages_start_jobs_also_after_the_broker_was_away(installation: Instal
         broker.publish("home/front/door", "closed")
         broker.publish("home/front/door", "open")
         broker.publish("home/front/side/door", "open")
-        count(installation, "door", 1)
+        count_runs(installation, "door", 1)
         assert installation.runs("door")[0].trigger is Trigger.MQTT
-        count(installation, "kept", 1)
+        count_runs(installation, "kept", 1)
         assert installation.runs("new") == []  # the message was there before
         broker.publish("other/a/b", "")
-        count(installation, "kept", 2)
+        count_runs(installation, "kept", 2)
         installation.run("jobs", "pause", "door")
         broker.publish("home/back/door", "open")
         broker.publish("other/c", "")
-        count(installation, "kept", 3)
+        count_runs(installation, "kept", 3)
         assert len(installation.runs("door")) == 1
         broker.stop()
         wait_until(lambda: not is_working(installation))
         broker.start()
         wait_until(lambda: is_working(installation) and broker.client.is_connected())
         broker.publish("other/d", "")
-        count(installation, "kept", 4)
-        assert "Traceback" not in daemon.said
+        count_runs(installation, "kept", 4)
+        assert "Traceback" not in daemon.output
 
 
 def test_a_wrong_password_is_a_problem(installation: Installation, broker: Broker, tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_a_wrong_password_is_a_problem(installation: Installation, broker: Broke
     secrets = installation.folder / "secrets.env"
     secrets.write_text("MQTT_PASSWORD=wrong one\n")
     secrets.chmod(0o600)
-    installation.write(JOBS, rest(broker, ", user: pi"))
-    with up(installation) as daemon:
+    installation.write(JOBS, sections(broker, ", user: pi"))
+    with running_daemon(installation) as daemon:
         wait_until(lambda: not is_working(installation))
         secrets.write_text("MQTT_PASSWORD=right one\n")
         assert installation.run("reload").returncode == 0
         wait_until(lambda: is_working(installation))
-        assert "wrong one" not in daemon.said
+        assert "wrong one" not in daemon.output
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -97,13 +97,13 @@ def test_an_encrypted_connection_checks_the_certificate(
     )
     broker._settings = f"allow_anonymous true\ncertfile {certificate}\nkeyfile {key}"
     broker.start()
-    installation.write(JOBS, rest(broker, ", tls: true"))
-    with up(installation):
+    installation.write(JOBS, sections(broker, ", tls: true"))
+    with running_daemon(installation):
         wait_until(lambda: "certificate" in installation.json("jobs", "triggers")[0]["problem"])
-        installation.write(JOBS, rest(broker, f", tls: true, ca-file: '{certificate}'"))
+        installation.write(JOBS, sections(broker, f", tls: true, ca-file: '{certificate}'"))
         assert installation.run("reload").returncode == 0
         wait_until(lambda: is_working(installation))
-        installation.write(JOBS, rest(broker, f", tls: true, ca-file: '{tmp_path}/missing.pem'"))
+        installation.write(JOBS, sections(broker, f", tls: true, ca-file: '{tmp_path}/missing.pem'"))
         assert installation.run("reload").returncode == 0
         wait_until(lambda: "No such file" in installation.json("jobs", "triggers")[0]["problem"])
 

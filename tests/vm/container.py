@@ -95,7 +95,7 @@ class Container(System):
         self.cut_power()
 
     def cut_power(self) -> None:
-        """Kill everything in it."""
+        """Kill all its processes."""
         if self._nspawn is not None and self._nspawn.poll() is None:
             os.kill(self._leader, signal.SIGKILL)
             self._nspawn.kill()
@@ -103,7 +103,7 @@ class Container(System):
         self._nspawn = None
 
     def remove(self) -> None:
-        """Kill everything in it, and delete its files: about a gigabyte."""
+        """Kill all its processes, and delete its files: about a gigabyte."""
         self.cut_power()
         shutil.rmtree(self.root, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""A disposable Debian with a kernel and a disk of its own: emulated by QEMU without KVM, kept over a cut of power."""
+"""A disposable Debian with its own kernel and disk, emulated by QEMU without KVM. The disk survives power cuts."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ Name=en* eth*
 Address=10.0.2.15/24
 Gateway=10.0.2.2
 """
-# A shell for the test, at a port that is no terminal and repeats nothing.
+# A shell for the test, at a port without a terminal and without an echo.
 _SHELL = """\
 [Unit]
 DefaultDependencies=no
@@ -105,7 +105,7 @@ class Emulator(System):
             [
                 *("qemu-system-x86_64", "-nodefaults", "-display", "none"),
                 *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024", "-rtc", "base=utc"),
-                # A cut of power ends QEMU, not this machine, so what QEMU has written is kept without flushing it.
+                # A power cut ends QEMU, not this machine, so data that QEMU wrote is kept without flushing.
                 *("-drive", f"file={self._disk},if=virtio,format=raw,cache=unsafe"),
                 *("-nic", f"user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:{self.port}-:8080"),
                 *("-chardev", f"socket,id=shell,path={self._socket},server=on,wait=off"),
@@ -125,8 +125,8 @@ class Emulator(System):
 
     def wait_for_systemd(self) -> None:
         """Wait until systemd has started everything, also after a restart from inside."""
-        status, said = self.run("systemctl", "is-system-running", "--wait", check=False, limit=self.patience)
-        assert said in {"running", "degraded"}, (status, said, self.console)
+        status, output = self.run("systemctl", "is-system-running", "--wait", check=False, limit=self.patience)
+        assert output in {"running", "degraded"}, (status, output, self.console)
 
     def run(self, *words: str, stdin: str = "", check: bool = True, limit: float = 1800) -> tuple[int, str]:
         """Run a program as root, and return its exit status and its output of both kinds."""
@@ -136,12 +136,12 @@ class Emulator(System):
         self._shell.settimeout(limit)
         command = f"printf %s {shlex.quote(stdin)} | {shlex.join(words)}"
         self._shell.sendall(f"({command}) 2>&1; echo '{mark}'$?\n".encode())
-        said = b""
-        while not (said.endswith(b"\n") and mark.encode() in said):
+        output = b""
+        while not (output.endswith(b"\n") and mark.encode() in output):
             more = self._shell.recv(65536)
-            assert more, f"{' '.join(words)}: it was switched off: {said!r}"
-            said += more
-        text, _, status = said.decode("utf-8", "replace").rpartition(mark)
+            assert more, f"{' '.join(words)}: it was switched off: {output!r}"
+            output += more
+        text, _, status = output.decode("utf-8", "replace").rpartition(mark)
         assert not check or int(status) == 0, f"{' '.join(words)}: {text}"
         return int(status), text.strip()
 
@@ -149,7 +149,7 @@ class Emulator(System):
         """Restart it as a person does, from inside."""
         start, before = time.monotonic(), self._boot_id()
         self.run("systemctl", "reboot")
-        while True:  # the shell of before answers until systemd ends it; then nobody does
+        while True:  # the former shell answers until systemd ends it
             with suppress(TimeoutError):
                 if self._boot_id() != before:
                     break
@@ -160,7 +160,7 @@ class Emulator(System):
         return self.run("cat", "/proc/sys/kernel/random/boot_id", limit=20)[1].split()[-1]
 
     def cut_power(self) -> None:
-        """End it at once. What it had not written to the disk is gone."""
+        """End it at once. Data that was not written to the disk is lost."""
         if self._qemu is not None:
             self._qemu.kill()
             self._qemu.wait()

@@ -4,7 +4,7 @@ Root runs it on Debian with x86-64, in a clone whose changes are committed, with
 
     .venv-test/bin/python -m tests.vm.foreign_root armhf
 
-It prints what each step says and how long it took. Words after the architecture name tests, such as
+It prints the output and the duration of each step. Words after the architecture name tests, such as
 `tests/puzzles/*`. They run on the installed wheel, one word after the other, so that results come early. Both
 roots stay in `$PI_APPLIANCE_ROOTS`, or else `~/.cache/pi-appliance-vm`. An existing root to build in is used again.
 """
@@ -118,7 +118,7 @@ def find_mirror() -> str:
 
 
 def emulate(architecture: str) -> None:
-    """Have the kernel start programs of `architecture` with QEMU, until the next boot."""
+    """Make the kernel start programs of `architecture` with QEMU, until the next boot."""
     rules = Path("/proc/sys/fs/binfmt_misc")
     name = f"qemu-{PROCESSORS[architecture]}"
     if not (rules / "register").exists():

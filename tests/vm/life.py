@@ -60,12 +60,12 @@ def update(system: System, better: str) -> None:
 
 
 def fail_to_update(system: System, broken: str) -> None:
-    """Update from an archive with the change `BROKEN`. The update returns to the release before by itself."""
+    """Update from an archive with the change `BROKEN`. The update rolls back to the previous release."""
     before = version(system)
     with timed("update to a release that does not start, and back"):
-        status, said = system.run("pi-appliance", "update", "--yes", broken, check=False)
-    assert status == 1, said
-    assert "broken for a test" in said
+        status, output = system.run("pi-appliance", "update", "--yes", broken, check=False)
+    assert status == 1, output
+    assert "broken for a test" in output
     assert version(system) == before
     system.wait_for_page()
 

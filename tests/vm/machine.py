@@ -60,7 +60,7 @@ class Machine:
                 *("-append", "console=ttyS0 quiet panic=-1 pi-appliance-vm"),
             ) as machine,
             suppress(subprocess.TimeoutExpired),
-        ):  # what it told until then shows where it hung
+        ):  # the output so far shows where it hung
             machine.wait(_LIMIT)
         return [json.loads(line) for line in self._log.read_text("utf-8").splitlines() if line.startswith("{")]
 
@@ -79,8 +79,8 @@ def _process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def _built() -> tuple[Path, Path]:
     """Return the kernel and the userland archive, from the cache if possible."""
-    wanted: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    name = hashlib.sha256(json.dumps([_SUITE, _USERLAND, wanted]).encode()).hexdigest()[:12]
+    requirements: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    name = hashlib.sha256(json.dumps([_SUITE, _USERLAND, requirements]).encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pi-appliance-vm"
     kernel, userland = cache / f"{name}.kernel", cache / f"{name}.userland"
     if not (kernel.exists() and userland.exists()):
@@ -88,7 +88,7 @@ def _built() -> tuple[Path, Path]:
         try:
             _bootstrap("linux-image-cloud-amd64", work / "kernel")
             _bootstrap(_USERLAND, work / "root")
-            _furnish(work / "root", wanted)
+            _furnish(work / "root", requirements)
             (work / "archive").write_bytes(_archive(work / "root"))
             next((work / "kernel" / "boot").glob("vmlinuz-*")).rename(kernel)
             (work / "archive").rename(userland)
@@ -102,11 +102,11 @@ def _bootstrap(packages: str, folder: Path) -> None:
     do("mmdebstrap", "--quiet", "--variant=extract", f"--include={packages}", _SUITE, str(folder))
 
 
-def _furnish(root: Path, wanted: list[str]) -> None:
-    """Install the libraries `wanted` for the Python in `root`, and compile them here for speed."""
+def _furnish(root: Path, requirements: list[str]) -> None:
+    """Install the libraries `requirements` for the Python in `root`, and compile them here for speed."""
     kind = ("--only-binary=:all:", "--implementation=cp", f"--python-version={_PYTHON}")
     platforms = [f"--platform={each}" for each in _PLATFORMS]
-    do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)
+    do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *requirements)
     do("chroot", str(root), "python3", "-m", "compileall", "-q", f"/usr/lib/python{_PYTHON}", f"/{_WHEELS}")
 
 

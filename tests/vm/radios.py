@@ -53,28 +53,28 @@ class Street:
         return self._emulator.read(f"/run/wlan{number}.leases").split()[2]
 
     def scan(self) -> str:
-        """Return what the phone sees now. A scan may miss a network that is there."""
+        """Return the networks that the phone finds now. A scan may miss a network."""
         self._within("ip", "link", "set", _PHONE, "up")
         start = time.monotonic()
         while True:  # a radio that was busy a moment ago refuses a scan, or never ends it
             scan = ("timeout", "30", "iw", "dev", _PHONE, "scan", "flush")
-            status, seen = self._emulator.run(*_WITHIN, *scan, check=False)
+            status, networks = self._emulator.run(*_WITHIN, *scan, check=False)
             if status == 0:
-                return seen
-            assert time.monotonic() - start < self._emulator.patience, seen
+                return networks
+            assert time.monotonic() - start < self._emulator.patience, networks
             time.sleep(1)
 
     def find(self, ssid: str) -> str:
-        """Return what the phone sees of a network. It scans until it sees it."""
+        """Return the scan result of one network. It scans until it finds it."""
         start = time.monotonic()
         while True:
-            for each in re.split(r"^BSS ", seen := self.scan(), flags=re.MULTILINE):
+            for each in re.split(r"^BSS ", networks := self.scan(), flags=re.MULTILINE):
                 if f"SSID: {ssid}\n" in each:
                     return each
-            assert time.monotonic() - start < self._emulator.patience, seen
+            assert time.monotonic() - start < self._emulator.patience, networks
 
     def join(self, ssid: str, password: str) -> str:
-        """Let the phone join a network, and return its address there."""
+        """Join a network with the phone, and return its address there."""
         text = f'network={{\nssid={ssid.encode().hex()}\npsk="{password}"\n}}\n'
         self._emulator.write("/run/phone.conf", text)
         self._start("phone", "wpa_supplicant", f"-i{_PHONE}", "-Dnl80211", "-c/run/phone.conf")
@@ -88,11 +88,11 @@ class Street:
         return self._within("ip", "-4", "-brief", "address", "show", "dev", _PHONE).split()[2].partition("/")[0]
 
     def leave(self) -> None:
-        """Let the phone leave its network."""
+        """Disconnect the phone from its network."""
         self._emulator.run("systemctl", "stop", "phone")
         self._within("ip", "address", "flush", "dev", _PHONE)
 
-    def ask(self, url: str, *words: str) -> str:
+    def request(self, url: str, *words: str) -> str:
         """Return the answer of a page, as the phone or a computer at an access point gets it."""
         return self._within("curl", "--silent", "--show-error", "--max-time", "120", *words, url)
 

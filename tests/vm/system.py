@@ -1,4 +1,4 @@
-"""What a disposable Debian offers to the tests, whether it is a container or an emulated computer."""
+"""The interface of a disposable Debian, which is a container or an emulated computer."""
 
 import json
 import time
@@ -30,7 +30,7 @@ class System(ABC):
         self.run("sh", "-c", 'cat >"$0"', path, stdin=text)
 
     def health(self) -> dict[str, object] | None:
-        """Return what the page says about the appliance, or None if it does not answer."""
+        """Return the health of the appliance from its page, or None if it does not answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5) as answer:
                 return dict(json.load(answer))

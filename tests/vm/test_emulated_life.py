@@ -1,6 +1,6 @@
-"""The life of an appliance on an emulated computer, whose Debian has a kernel and a disk of its own.
+"""The life of an appliance on an emulated computer, whose Debian has its own kernel and disk.
 
-Only a kernel of its own keeps limits of memory and processor time, and only a disk survives a cut of power.
+Only a separate kernel enforces limits of memory and processor time, and only a disk survives a power cut.
 
 `pytest -rA` shows how long each step took.
 """
@@ -155,9 +155,9 @@ def _install_package(emulator: Emulator) -> None:
 
 def _limits_are_kept(emulator: Emulator) -> None:
     """See that runs have cgroups of their own, in which the kernel limits memory and processor time."""
-    status, said = emulator.appliance("jobs", "run", "greedy", "--json", check=False)
-    greedy = json.loads(said)
-    assert (status, greedy["outcome"], greedy["details"]["memory_limit"]) == (1, "failed", "cgroup"), said
+    status, output = emulator.appliance("jobs", "run", "greedy", "--json", check=False)
+    greedy = json.loads(output)
+    assert (status, greedy["outcome"], greedy["details"]["memory_limit"]) == (1, "failed", "cgroup"), output
     assert "over its memory of 60MB" in greedy["summary"]
     busy = json.loads(emulator.appliance("jobs", "run", "busy", "--json")[1])
     assert busy["details"]["cpu_limit"] == "cgroup", busy
@@ -199,7 +199,7 @@ def _lose_power(emulator: Emulator) -> None:
 
 
 def _no_slot_is_lost(emulator: Emulator, before: list[dict[str, Any]]) -> None:
-    """Each minute has its slot, those without power too, and what was recorded stays."""
+    """Each minute has its slot, also those without power, and the records stay."""
     start = time.monotonic()
     while True:
         slots = _slots(emulator)

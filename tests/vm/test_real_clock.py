@@ -1,7 +1,7 @@
-"""A real clock is set forward and back under a real daemon, in a virtual machine that is thrown away.
+"""A real clock moves forward and back under a real daemon, in a disposable virtual machine.
 
-Everything in it is real: the kernel's clock and its timer, the program, its runs. What the machine does stands in
-guest/scenario.py; here stands what must be true of what it tells.
+Everything in it is real: the kernel's clock and its timer, the program, its runs. The machine runs
+guest/scenario.py. The tests here check its output.
 """
 
 import sys
@@ -24,7 +24,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class MachineLog:
-    """The log of the machine: its steps and looks by name, in order."""
+    """The log of the machine: its steps and samples by name, in order."""
 
     def __init__(self, lines: list[dict[str, Any]], console: str) -> None:
         self.steps = {line["step"]: line for line in lines if "step" in line}
@@ -72,11 +72,11 @@ def test_each_step_is_noticed_at_once(machine_log):
 
 
 def test_each_step_is_reported_with_its_direction(machine_log):
-    said = {name: step["said"].split(" by ") for name, step in machine_log.steps.items()}
-    assert said["3 hours back"] == ["the clock was put back", "3h"]
-    assert said["10 years back"] == ["the clock was put back", "3650d"]
-    assert said["1 second forward"][0] == "the clock was put forward"
-    assert said["1 second back"][0] == "the clock was put back"
+    message_parts = {name: step["said"].split(" by ") for name, step in machine_log.steps.items()}
+    assert message_parts["3 hours back"] == ["the clock was put back", "3h"]
+    assert message_parts["10 years back"] == ["the clock was put back", "3650d"]
+    assert message_parts["1 second forward"][0] == "the clock was put forward"
+    assert message_parts["1 second back"][0] == "the clock was put back"
 
 
 def test_wall_clock_jobs_wait_for_the_clock_and_intervals_do_not(machine_log):

@@ -76,8 +76,8 @@ def _install(machine: Container) -> None:
 
 def _exposure(machine: Container) -> float:
     """Return how much of the machine the service may reach, by systemd's own count."""
-    said = machine.run("systemd-analyze", "security", "--no-pager", "pi-appliance")[1]
-    exposure = float(said.splitlines()[-1].split(": ")[1].split()[0])
+    output = machine.run("systemd-analyze", "security", "--no-pager", "pi-appliance")[1]
+    exposure = float(output.splitlines()[-1].split(": ")[1].split()[0])
     sys.stdout.write(f"exposure: {exposure}\n")
     return exposure
 
@@ -92,8 +92,8 @@ def _play(machine: Container) -> None:
     machine.run("systemctl", "restart", "mpd")
     start = time.monotonic()
     for words in (("update",), ("play-now", "tone.wav")):  # MPD needs a moment to listen and to find the file
-        while (said := machine.appliance("music", *words, check=False))[0] != 0:
-            assert time.monotonic() - start < machine.patience, said
+        while (output := machine.appliance("music", *words, check=False))[0] != 0:
+            assert time.monotonic() - start < machine.patience, output
             time.sleep(0.5)
     player = json.loads(machine.appliance("music", "status", "--json")[1])["player"]
     assert (player["play"], player["track"]["uri"]) == ("play", "tone.wav"), player

@@ -32,7 +32,7 @@ OWNER = {"Authorization": "Bearer open sesame"}
 SIGNED_IN = ("--header", "Authorization: Bearer open sesame")
 # The test reaches the computer over a cable, which must not count as a network of the appliance.
 CABLE = "[keyfile]\nunmanaged-devices=interface-name:en*\n"
-# An emulated processor beside other tests can take minutes for what takes a Raspberry Pi seconds.
+# An emulated processor on a busy machine can take minutes for seconds of a Raspberry Pi.
 SLOW = "[Service]\nTimeoutStartSec=15min\n"
 _OTHER_NETWORKS = ("NetworkManager", "wpa_supplicant")
 
@@ -126,19 +126,19 @@ def _join(emulator: Emulator, street: Street) -> None:
     """Join the open network; then the other one, with a wrong password and with the right one."""
     with timed("joining an open network"):
         assert emulator.appliance("system", "wifi", "join", CAFE)[1].endswith(f"{CAFE} is joined")
-    assert '"ok":true' in street.ask(f"http://{street.find_address(2)}:8080/health")
+    assert '"ok":true' in street.request(f"http://{street.find_address(2)}:8080/health")
     with timed("a wrong password, until the network of before is back"):
-        status, said = emulator.appliance("system", "wifi", "join", HOME, stdin="wrong and long\n", check=False)
+        status, output = emulator.appliance("system", "wifi", "join", HOME, stdin="wrong and long\n", check=False)
     assert status == 1
-    assert said.endswith(
+    assert output.endswith(
         f"{HOME} did not accept the password; it is wrong, or the machine is too far away; {CAFE} is in use again"
     )
     assert _known(emulator) == {CAFE}
-    assert '"ok":true' in street.ask(f"http://{street.find_address(2)}:8080/health")
+    assert '"ok":true' in street.request(f"http://{street.find_address(2)}:8080/health")
     with timed("joining a network with a password"):
-        said = emulator.appliance("system", "wifi", "join", HOME, stdin=f"{PASSWORD}\n")[1]
-    assert said.endswith(f"{HOME} is joined")
-    assert '"ok":true' in street.ask(f"http://{street.find_address(1)}:8080/health")
+        output = emulator.appliance("system", "wifi", "join", HOME, stdin=f"{PASSWORD}\n")[1]
+    assert output.endswith(f"{HOME} is joined")
+    assert '"ok":true' in street.request(f"http://{street.find_address(1)}:8080/health")
     assert emulator.run("nmcli", "-g", "IP4.ADDRESS", "device", "show", "wlan0")[1] == f"{street.find_address(1)}/24"
     emulator.appliance("system", "wifi", "forget", CAFE)
     assert _known(emulator) == {HOME}
@@ -147,7 +147,7 @@ def _join(emulator: Emulator, street: Street) -> None:
 def _open_hotspot(emulator: Emulator, street: Street) -> None:
     """Choose a hot spot on the page, and end the network: it opens."""
     page = f"http://{street.find_address(1)}:8080/do/system/wifi/hotspot"
-    street.ask(page, *SIGNED_IN, "--data", "on=true", "--data-urlencode", f"password={HOTSPOT_PASSWORD}")
+    street.request(page, *SIGNED_IN, "--data", "on=true", "--data-urlencode", f"password={HOTSPOT_PASSWORD}")
     shown = emulator.run("pi-appliance", "qr")[1]
     assert f"Without a network, its Wi-Fi is {HOTSPOT} with the password {HOTSPOT_PASSWORD}; open" in shown
     assert not _wifi(emulator)["hotspot"]["open"]
@@ -162,15 +162,15 @@ def _join_over_hotspot(emulator: Emulator, street: Street) -> None:
     with timed("a phone joins the hot spot"):
         assert street.join(HOTSPOT, HOTSPOT_PASSWORD).startswith("10.42.0.")
     page = "http://10.42.0.1:8080/system/wifi"
-    assert "These are the networks that were in reach" in (text := street.ask(page, *SIGNED_IN))
+    assert "These are the networks that were in reach" in (text := street.request(page, *SIGNED_IN))
     assert "Café: \\o/ &amp; &lt;b&gt;" in text
     with timed("a network is joined from the phone, until the hot spot is closed"):
-        answer = street.ask(page, *SIGNED_IN, "--data-urlencode", f"ssid={CAFE}", "--write-out", "%{http_code}")
+        answer = street.request(page, *SIGNED_IN, "--data-urlencode", f"ssid={CAFE}", "--write-out", "%{http_code}")
         assert answer.endswith("303")
         _wait(emulator, lambda: not (shown := _wifi(emulator))["hotspot"]["open"] and shown["last"]["state"] == "done")
     street.leave()
     address = street.find_address(2)
-    assert '"ok":true' in street.ask(f"http://{address}:8080/health")
+    assert '"ok":true' in street.request(f"http://{address}:8080/health")
     assert f"{CAFE} is joined" in _wifi(emulator)["last"]["message"]
     assert _known(emulator) == {HOME, CAFE}
     assert HOTSPOT not in street.scan()
@@ -185,7 +185,7 @@ def _come_back(emulator: Emulator, street: Street) -> None:
     with timed("a known network is back, until it is joined again"):
         _wait(emulator, lambda: any(each["in_use"] for each in _wifi(emulator)["networks"]))
     assert not _wifi(emulator)["hotspot"]["open"]
-    assert '"ok":true' in street.ask(f"http://{street.find_address(1)}:8080/health")
+    assert '"ok":true' in street.request(f"http://{street.find_address(1)}:8080/health")
 
 
 def _wait(emulator: Emulator, holds: Callable[[], object]) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, serving, set_password
 
 
 @pytest.fixture
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
-    with served(configuration(tmp_path)) as result:
+    with serving(configuration(tmp_path)) as result:
         yield result
 
 
@@ -19,5 +19,5 @@ def locked(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Like `appliance`, with the password "open sesame"."""
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as result:
+    with serving(config) as result:
         yield result

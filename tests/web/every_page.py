@@ -17,8 +17,8 @@ from pi_appliance.storage.model import Outcome
 from pi_appliance.web.security import COOKIE
 from tests.fakes.context import FakeContext
 from tests.posting.test_pages import NETWORKS, add_post
-from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
-from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
+from tests.web.list_player import LIBRARY, SONG, ListMusic, ListPlayer
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving, set_password
 from tests.web.test_pages import STATIONS, record, report
 
 LONG = "a long title of many words without an end " * 3
@@ -103,8 +103,8 @@ def served_with_everything(folder: Path) -> Iterator[ServedAppliance]:
     (folder / "tweets.txt").write_text(LINES, "utf-8")
     music = ListMusic(ListPlayer([SONG, UNTAGGED]))
     assert music.list_player
-    music.list_player.saved["Evening"] = list(SHELF)
-    with served(path, music) as appliance:
+    music.list_player.saved["Evening"] = list(LIBRARY)
+    with serving(path, music) as appliance:
         _fill(appliance)
         yield appliance
 

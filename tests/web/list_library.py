@@ -38,8 +38,8 @@ class ListLibrary:
 
     now: PlayerState
 
-    def __init__(self, shelf: Sequence[Track]) -> None:
-        self.shelf = [dataclasses.replace(track, position=None, id=None) for track in shelf]
+    def __init__(self, library: Sequence[Track]) -> None:
+        self.library = [dataclasses.replace(track, position=None, id=None) for track in library]
         self.can = set(Capability)
         self.saved: dict[str, list[Track]] = {}
         self.thought: dict[str, TrackRating] = {}
@@ -75,7 +75,7 @@ class ListLibrary:
 
     async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         self.need(Capability.FOLDERS)
-        inside = [track for track in self.shelf if path == "" or track.uri.startswith(f"{path}/")]
+        inside = [track for track in self.library if path == "" or track.uri.startswith(f"{path}/")]
         if path and not inside:
             raise Refused(f"the library has no folder {path!r}")
         rests = [(track.uri.removeprefix(f"{path}/" if path else ""), track) for track in inside]
@@ -86,12 +86,12 @@ class ListLibrary:
     async def list_library(
         self,
         kind: EntryType,
-        wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
+        library_filter: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
         start: int = 0,
         count: int = 100,
     ) -> Page[Entry]:
-        self.need(Capability.SEARCH if wanted.text else Capability.TAGS)
-        tracks = [track for track in self.shelf if _matches(track, wanted)]
+        self.need(Capability.SEARCH if library_filter.text else Capability.TAGS)
+        tracks = [track for track in self.library if _matches(track, library_filter)]
         match kind:
             case EntryType.TRACK:
                 entries = [_entry(track) for track in tracks]
@@ -106,7 +106,7 @@ class ListLibrary:
         return window(entries, start, count)
 
     async def library_stats(self, folder: str = "") -> LibraryStats:
-        inside = [track for track in self.shelf if track.uri.startswith(folder)]
+        inside = [track for track in self.library if track.uri.startswith(folder)]
         artists, albums = {track.artist for track in inside}, {track.album for track in inside}
         seconds = round(sum(track.duration or 0 for track in inside))
         return LibraryStats(artists=len(artists), albums=len(albums), tracks=len(inside), seconds=seconds)
@@ -168,7 +168,7 @@ class ListLibrary:
     async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         self.need(Capability.STICKERS)
         liked = [uri for uri in sorted(self.thought) if self.thought[uri].favourite]
-        known = {track.uri: track for track in self.shelf}
+        known = {track.uri: track for track in self.library}
         return window([_entry(known.get(uri, Track(uri=uri))) for uri in liked], start, count)
 
     async def album_art(self, uri: str) -> CoverArt | None:
@@ -181,7 +181,7 @@ class ListLibrary:
         return [Partition(name=name) for name in self.rooms]
 
     async def use_partition(self, name: str) -> None:
-        self._room(name)
+        self._check_partition(name)
         self.changed("partition", partition=name)
 
     async def create_partition(self, name: str) -> None:
@@ -192,7 +192,7 @@ class ListLibrary:
         self.changed("partition")
 
     async def delete_partition(self, name: str) -> None:
-        self._room(name)
+        self._check_partition(name)
         if name == (self.now.partition or "default"):
             raise Refused(f"the partition {name!r} is spoken of; use another one first")
         if name not in self.rooms:
@@ -213,7 +213,7 @@ class ListLibrary:
             case SavedPlaylist():
                 return list(self._list(source.playlist))
             case LibraryFilter():
-                result = [track for track in self.shelf if _matches(track, source)]
+                result = [track for track in self.library if _matches(track, source)]
                 if not result:
                     raise Refused("the library has nothing like that")
                 return result
@@ -222,7 +222,7 @@ class ListLibrary:
         if "://" in source.uri:
             return [Track(uri=source.uri, title=source.title)]
         under = source.uri.rstrip("/")
-        result = [track for track in self.shelf if track.uri == under or track.uri.startswith(f"{under}/")]
+        result = [track for track in self.library if track.uri == under or track.uri.startswith(f"{under}/")]
         if not result:
             raise Refused(f"the library has no {source.uri!r}")
         return result
@@ -232,7 +232,7 @@ class ListLibrary:
             raise Refused(f"there is no playlist {name!r}")
         return self.saved[name]
 
-    def _room(self, name: str) -> None:
+    def _check_partition(self, name: str) -> None:
         self.need(Capability.PARTITIONS)
         if name not in self.rooms:
             raise Refused(f"there is no partition {name!r}")
@@ -243,8 +243,12 @@ def _entry(track: Track) -> Entry:
     return Entry(kind=kind, name=track.label, uri=track.uri, track=dataclasses.replace(track, position=None, id=None))
 
 
-def _matches(track: Track, wanted: LibraryFilter) -> bool:
-    tags = ((wanted.artist, track.artist), (wanted.album, track.album), (wanted.genre, track.genre))
+def _matches(track: Track, library_filter: LibraryFilter) -> bool:
+    tags = (
+        (library_filter.artist, track.artist),
+        (library_filter.album, track.album),
+        (library_filter.genre, track.genre),
+    )
     output = " ".join((track.title, track.artist, track.album, track.genre)).casefold()
-    words = wanted.text.casefold().split()
+    words = library_filter.text.casefold().split()
     return all(not asked or asked == tag for asked, tag in tags) and all(word in output for word in words)

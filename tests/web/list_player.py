@@ -30,7 +30,7 @@ SONG = Track(
 OTHER = Track(
     uri="b.ogg", title="Moment's Notice", artist=COLTRANE, album="Blue Train", duration=550.0, position=1, id=2
 )
-SHELF = (
+LIBRARY = (
     Track(uri="Albums/Kind of Blue/1.ogg", title="So What", artist="Miles Davis", album="Kind of Blue", genre="Jazz"),
     Track(uri="Albums/Kind of Blue/2.ogg", title="Blue in Green", artist="Miles Davis", album="Kind of Blue"),
 )
@@ -39,8 +39,8 @@ SHELF = (
 class ListPlayer(ListLibrary):
     """A player of a list of tracks; it makes no sound and no time passes."""
 
-    def __init__(self, tracks: Sequence[Track] = (SONG, OTHER), shelf: Sequence[Track] = SHELF) -> None:
-        super().__init__([*tracks, *shelf])
+    def __init__(self, tracks: Sequence[Track] = (SONG, OTHER), library: Sequence[Track] = LIBRARY) -> None:
+        super().__init__([*tracks, *library])
         self.tracks = list(tracks)
         self._ids = itertools.count(max((track.id or 0 for track in tracks), default=0) + 1)
         first = self.tracks[0] if self.tracks else None
@@ -56,7 +56,7 @@ class ListPlayer(ListLibrary):
         self.priorities: dict[int, int] = {}
         self.loudest = 100
 
-    def become(self, **changes: Any) -> None:
+    def set_state(self, **changes: Any) -> None:
         """Change the state and notify."""
         self.changed("player", **changes)
 
@@ -73,20 +73,20 @@ class ListPlayer(ListLibrary):
         if place >= len(self.tracks):
             raise Refused(f"there is nothing at position {place}; the queue holds {len(self.tracks)}")
         elapsed = self.now.elapsed if position is None else at
-        self.become(playback=PlaybackState.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
+        self.set_state(playback=PlaybackState.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         await self.play(self._at_id(id))
 
     async def pause(self) -> None:
         if self.now.playback is PlaybackState.PLAYING:
-            self.become(playback=PlaybackState.PAUSED)
+            self.set_state(playback=PlaybackState.PAUSED)
 
     async def toggle(self) -> None:
         await (self.pause() if self.now.playback is PlaybackState.PLAYING else self.play())
 
     async def stop(self) -> None:
-        self.become(playback=PlaybackState.STOPPED, elapsed=None)
+        self.set_state(playback=PlaybackState.STOPPED, elapsed=None)
 
     async def next(self) -> None:
         await self._go(1)
@@ -96,7 +96,7 @@ class ListPlayer(ListLibrary):
 
     async def seek(self, seconds: float) -> None:
         self.need(Capability.SEEK)
-        self.become(elapsed=seconds)
+        self.set_state(elapsed=seconds)
 
     async def set_volume(self, volume: int) -> None:
         if self.now.volume is None:
@@ -135,7 +135,7 @@ class ListPlayer(ListLibrary):
         new = [dataclasses.replace(track, id=next(self._ids)) for track in self.tracks_of(source)]
         old = [] if where is QueuePosition.REPLACE else self.tracks
         place = self._place + 1 if where is QueuePosition.NEXT and self.now.track else len(old)
-        self._lay([*old[:place], *new, *old[place:]])
+        self._set_queue([*old[:place], *new, *old[place:]])
         if play:
             await self.play(place)
         return AddResult(name=model.describe_source(source), position=place, count=len(new))
@@ -147,22 +147,22 @@ class ListPlayer(ListLibrary):
         if to > len(tracks):
             raise Refused(f"there is no position {to}; the queue holds {len(self.tracks)}")
         tracks.insert(to, track)
-        self._lay(tracks)
+        self._set_queue(tracks)
 
     async def remove_tracks(self, ids: Collection[int]) -> None:
         self.need(Capability.REMOVE)
-        self._lay([track for track in self.tracks if track.id not in ids])
+        self._set_queue([track for track in self.tracks if track.id not in ids])
 
     async def set_priority(self, ids: Collection[int], priority: int) -> None:
         self.need(Capability.PRIORITY)
         self.priorities |= dict.fromkeys(ids, priority)
 
     async def clear_queue(self) -> None:
-        self._lay([])
+        self._set_queue([])
 
     async def shuffle_queue(self) -> None:
         self.need(Capability.SHUFFLE)
-        self._lay(self.tracks[::-1])  # an order that no dice chose is one, too
+        self._set_queue(self.tracks[::-1])  # an order that no dice chose is one, too
 
     async def save_queue(self, name: str, *, replace: bool = False) -> None:
         self.need(Capability.SAVE)
@@ -187,7 +187,7 @@ class ListPlayer(ListLibrary):
             raise Refused(f"the track {number} is gone from the queue")
         return place
 
-    def _lay(self, tracks: Sequence[Track]) -> None:
+    def _set_queue(self, tracks: Sequence[Track]) -> None:
         """Replace the queue by `tracks`; the current track continues if it is among them."""
         self.tracks = [dataclasses.replace(track, position=place) for place, track in enumerate(tracks)]
         current = next((each for each in self.tracks if self.now.track and each.id == self.now.track.id), None)
@@ -200,7 +200,7 @@ class ListPlayer(ListLibrary):
             await self.play((self._place + step) % len(self.tracks))
 
 
-_: type[Player] = ListPlayer  # whoever adds to the port adds it here
+_: type[Player] = ListPlayer  # a new method of the interface is added here, too
 
 
 class ListMusic:
@@ -211,7 +211,7 @@ class ListMusic:
         self.list_player, self.reconnects = player, 0
         self.watchers: dict[asyncio.Event, set[str]] = {}
         if player:
-            player.on_change = self.tell
+            player.on_change = self.notify
 
     @property
     def state(self) -> PlayerState | None:
@@ -229,21 +229,21 @@ class ListMusic:
     def reconnect_now(self) -> None:
         self.reconnects += 1
 
-    def tell(self, names: frozenset[str] = frozenset({"connection"})) -> None:
-        for event, heard in self.watchers.items():
-            heard.update(names)
+    def notify(self, names: frozenset[str] = frozenset({"connection"})) -> None:
+        for event, pending in self.watchers.items():
+            pending.update(names)
             event.set()
 
     async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
-        news, heard = asyncio.Event(), {"connection"}
-        news.set()
-        self.watchers[news] = heard
+        changed, changed_names = asyncio.Event(), {"connection"}
+        changed.set()
+        self.watchers[changed] = changed_names
         try:
             while True:
-                await news.wait()
-                news.clear()
-                names = frozenset(heard)
-                heard.clear()
+                await changed.wait()
+                changed.clear()
+                names = frozenset(changed_names)
+                changed_names.clear()
                 yield names
         finally:
-            del self.watchers[news]
+            del self.watchers[changed]

@@ -150,10 +150,10 @@ class ServedAppliance:
     daemon: FakeDaemon
     service: WebService
     loop: asyncio.AbstractEventLoop
-    end: asyncio.Event
+    stop_event: asyncio.Event
     ticks: FakeClock
-    said: str
-    life: threading.Thread
+    message: str
+    thread: threading.Thread
     cookie: str = field(default="")
 
     @property
@@ -165,55 +165,57 @@ class ServedAppliance:
         assert self.daemon.hub.list_player is not None
         return self.daemon.hub.list_player
 
-    def ask(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Response:
+    def request(self, path: str, body: Any = None, *, method: str = "", **headers: str) -> Response:
         """Send GET, or POST with a `body`: text is a form, anything else JSON."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        all_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
-            sent["Cookie"] = self.cookie
+            all_headers["Cookie"] = self.cookie
         data = None
         if body is not None:
             data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
-        with contextlib.closing(line):
-            line.request(method or ("GET" if data is None else "POST"), path, data, sent)
-            answer = line.getresponse()
-            return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request(method or ("GET" if data is None else "POST"), path, data, all_headers)
+            response = connection.getresponse()
+            return Response(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
     def end_and_wait(self) -> None:
         """Stop the service."""
-        self.in_loop(self.end.set)
-        self.life.join(20)
+        self.call_in_loop(self.stop_event.set)
+        self.thread.join(20)
 
     @staticmethod
-    def eventually(good: Callable[[], Any], seconds: float = 20.0) -> Any:
-        """Return the result of `good` as soon as it is true."""
+    def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+        """Return the result of `condition` as soon as it is true."""
         deadline = time.monotonic() + seconds
-        while not (result := good()):
+        while not (result := condition()):
             assert time.monotonic() < deadline, "it never happened"
             threading.Event().wait(0.05)
         return result
 
-    def in_loop(self, act: Callable[[], object]) -> None:
-        """Call `act` in the event loop of the service."""
+    def call_in_loop(self, function: Callable[[], object]) -> None:
+        """Call `function` in the event loop of the service."""
         done = threading.Event()
 
-        def in_there() -> None:
-            act()
+        def call_in_thread() -> None:
+            function()
             done.set()
 
-        self.loop.call_soon_threadsafe(in_there)
+        self.loop.call_soon_threadsafe(call_in_thread)
         assert done.wait(10)
 
     @contextlib.contextmanager
     def events(self, path: str = "/events", **headers: str) -> Iterator["Events"]:
         """Open the event stream `path`."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
-        with contextlib.closing(line):
-            line.request("GET", path, headers={**sent, "Cookie": self.cookie} if self.cookie else sent)
-            with contextlib.closing(line.getresponse()) as answer:
-                assert answer.status == 200
-                yield Events(answer)
+        all_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request(
+                "GET", path, headers={**all_headers, "Cookie": self.cookie} if self.cookie else all_headers
+            )
+            with contextlib.closing(connection.getresponse()) as response:
+                assert response.status == 200
+                yield Events(response)
 
 
 @dataclass(frozen=True)
@@ -231,14 +233,14 @@ class Events:
 
     answer: http.client.HTTPResponse
 
-    def next(self) -> tuple[str, Any]:
+    def next_state(self) -> tuple[str, Any]:
         """Return id and data of the next `state` event."""
         while True:
-            event = self.any()
+            event = self.next_event()
             if event.name == "state":
                 return event.id, event.data
 
-    def any(self) -> "Event":
+    def next_event(self) -> "Event":
         """Return the next event."""
         fields: dict[str, str] = {}
         while True:
@@ -253,17 +255,17 @@ class Events:
             else:
                 fields = {}
 
-    def named(self, name: str) -> "Event":
+    def wait_for_event(self, name: str) -> "Event":
         """Return the next event with this name."""
-        while (event := self.any()).name != name:
+        while (event := self.next_event()).name != name:
             pass
         return event
 
-    def until(self, good: Callable[[Any], object]) -> Any:
-        """Return the first state for which `good` is true, within the socket timeout."""
+    def wait_for_state(self, condition: Callable[[Any], object]) -> Any:
+        """Return the first state for which `condition` is true, within the socket timeout."""
         while True:
-            _, state = self.next()
-            if good(state):
+            _, state = self.next_state()
+            if condition(state):
                 return state
 
 
@@ -295,21 +297,23 @@ def set_password(config: Path, password: str) -> None:
 
 
 @contextlib.contextmanager
-def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[ServedAppliance]:
-    """Serve `config` in a thread during the block; `patience` is the idle timeout."""
+def serving(config: Path, music: ListMusic | None = None, idle_timeout: float = 20.0) -> Iterator[ServedAppliance]:
+    """Serve `config` in a thread during the block; `idle_timeout` is the idle timeout."""
     ready: list[ServedAppliance] = []
     errors: list[BaseException] = []
-    up = threading.Event()
+    started = threading.Event()
 
     async def live() -> None:
         end = asyncio.Event()
         ticks = FakeClock()
         with Appliance.open(config) as appliance:
             daemon = FakeDaemon(appliance, music or ListMusic(ListPlayer()), ChildRuns(config), ticks=ticks)
-            service = WebService(monotonic=ticks, environment={}, idle_timeout=patience)
-            said = await service.start(daemon)
-            ready.append(ServedAppliance(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))
-            up.set()
+            service = WebService(monotonic=ticks, environment={}, idle_timeout=idle_timeout)
+            message = await service.start(daemon)
+            ready.append(
+                ServedAppliance(daemon, service, asyncio.get_running_loop(), end, ticks, message, service_thread)
+            )
+            started.set()
             try:
                 await end.wait()
             finally:
@@ -320,22 +324,22 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
     def thread() -> None:
         try:
             asyncio.run(live())
-        except BaseException as error:  # noqa: BLE001 - told to the test
+        except BaseException as error:  # noqa: BLE001 - raised again in the test
             errors.append(error)
         finally:
-            up.set()
+            started.set()
 
-    life = threading.Thread(target=thread)
-    life.start()
-    up.wait(60)
+    service_thread = threading.Thread(target=thread)
+    service_thread.start()
+    started.wait(60)
     try:
         if errors:
             raise errors[0]
         yield ready[0]
     finally:
         for each in ready:
-            if not each.end.is_set():
-                each.in_loop(each.end.set)
-        life.join(20)
+            if not each.stop_event.is_set():
+                each.call_in_loop(each.stop_event.set)
+        service_thread.join(20)
     if errors:
         raise errors[0]

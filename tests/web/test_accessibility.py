@@ -1,4 +1,4 @@
-"""Every page meets WCAG 2.2 AA as far as axe-core can tell, fits a window of 320 pixels, and shows the focus."""
+"""Every page meets WCAG 2.2 AA as far as axe-core can check it, fits a window of 320 pixels, and shows the focus."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,12 +93,12 @@ def test_the_first_pages_are_accessible(browser: Browser, appliance: ServedAppli
     page = context.new_page()
     name, _, token = appliance.cookie.partition("=")
     context.add_cookies([{"name": name, "value": token, "url": appliance.origin}])
-    found = {}
+    violations = {}
     for path in ("/", "/music/alarms", "/jobs", "/more"):
         page.goto(appliance.origin + path)
-        found[path] = faults(page, 320)
+        violations[path] = faults(page, 320)
     context.close()
-    assert not any(found.values()), found
+    assert not any(violations.values()), violations
 
 
 @pytest.mark.slow
@@ -108,9 +108,9 @@ def test_every_page_is_accessible(browser: Browser, appliance: ServedAppliance, 
         viewport={"width": width, "height": 844}, color_scheme="light", reduced_motion="reduce", bypass_csp=True
     )
     page = context.new_page()
-    result = {path: found for path in open_every_page(page, appliance) if (found := faults(page, width))}
+    result = {path: violations for path in open_every_page(page, appliance) if (violations := faults(page, width))}
     context.close()
-    assert not result, "\n".join(f"{path}: {each}" for path, found in result.items() for each in found)
+    assert not result, "\n".join(f"{path}: {each}" for path, violations in result.items() for each in violations)
 
 
 @pytest.mark.slow
@@ -121,6 +121,6 @@ def test_the_report_of_each_puzzle_is_accessible(browser: Browser, tmp_path: Pat
     context = browser.new_context(viewport={"width": 320, "height": 844}, reduced_motion="reduce")
     page = context.new_page()
     page.goto((tmp_path / "result.html").as_uri())
-    found = faults(page, 320)
+    violations = faults(page, 320)
     context.close()
-    assert not found, "\n".join(found)
+    assert not violations, "\n".join(violations)

@@ -8,17 +8,17 @@ import pytest
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState
 from tests.web.list_player import ListMusic
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
 from tests.web.test_pages import STATIONS, report
 
 
 def test_the_state_has_the_player_and_the_jobs(appliance: ServedAppliance) -> None:
-    state = appliance.ask("/api/v1/state").json
+    state = appliance.request("/api/v1/state").json
     assert state["player"]["play"] == "play"
     assert state["player"]["track"]["title"] == "Blue Train"
     assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue_length"]) == (61.0, 40, 2)
     assert (state["error"], state["fallback"]) == ("", False)
-    assert appliance.ask("/api/v1/jobs").json == [{**each, "problem": None} for each in state["jobs"]]
+    assert appliance.request("/api/v1/jobs").json == [{**each, "problem": None} for each in state["jobs"]]
     nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next_used", "running", "last"))
     assert state["jobs"] == [
         {"job": "hello", "kind": "command", "depends_on": [], "failing": False, "waiting": False, **nothing}
@@ -27,7 +27,7 @@ def test_the_state_has_the_player_and_the_jobs(appliance: ServedAppliance) -> No
 
 def test_commands_answer_with_the_new_state(appliance: ServedAppliance) -> None:
     def ask(command: str, body: Any = None) -> Any:
-        return appliance.ask(f"/api/v1/player/{command}", {} if body is None else body).json["player"]
+        return appliance.request(f"/api/v1/player/{command}", {} if body is None else body).json["player"]
 
     assert ask("pause")["play"] == "pause"
     assert ask("play")["play"] == "play"
@@ -43,18 +43,18 @@ def test_commands_answer_with_the_new_state(appliance: ServedAppliance) -> None:
 
 
 def test_a_station_is_played_by_name(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, stations=STATIONS)) as appliance:
-        assert [each["name"] for each in appliance.ask("/api/v1/stations").json] == ["Groove", "R&B <1>"]
-        assert appliance.ask("/api/v1/player/play-station", {"station": "Groove"}).json["player"]["track"]["uri"] == (
-            "http://radio.example/groove"
-        )
-        answer = appliance.ask("/api/v1/player/play-station", {"station": "Grove"})
+    with serving(configuration(tmp_path, stations=STATIONS)) as appliance:
+        assert [each["name"] for each in appliance.request("/api/v1/stations").json] == ["Groove", "R&B <1>"]
+        assert appliance.request("/api/v1/player/play-station", {"station": "Groove"}).json["player"]["track"][
+            "uri"
+        ] == ("http://radio.example/groove")
+        answer = appliance.request("/api/v1/player/play-station", {"station": "Grove"})
         assert answer.status == 404
         assert answer.json == {"error": "no station is called 'Grove'; did you mean 'Groove'?"}
 
 
 def test_the_queue_is_paged(appliance: ServedAppliance) -> None:
-    window = appliance.ask("/api/v1/player/queue?start=1&count=1").json
+    window = appliance.request("/api/v1/player/queue?start=1&count=1").json
     assert (window["start"], window["length"], [each["id"] for each in window["items"]]) == (1, 2, [2])
 
 
@@ -88,17 +88,17 @@ WRONG = [
 def test_every_refusal_is_one_sentence_and_a_status(
     appliance: ServedAppliance, path: str, body: Any, status: int, sentence: str
 ) -> None:
-    answer = appliance.ask(path, body)
+    answer = appliance.request(path, body)
     assert (answer.status, answer.json) == (status, {"error": sentence})
     assert (appliance.player.now.volume, appliance.player.now.playback) == (40, PlaybackState.PLAYING)
 
 
 def test_an_unreachable_player_is_503(tmp_path: Path) -> None:
-    with served(configuration(tmp_path), ListMusic(None, "MPD does not answer")) as appliance:
+    with serving(configuration(tmp_path), ListMusic(None, "MPD does not answer")) as appliance:
         for path, body in (("/api/v1/player/play", {}), ("/api/v1/player/queue", None)):
-            answer = appliance.ask(path, body)
+            answer = appliance.request(path, body)
             assert (answer.status, answer.json) == (503, {"error": "MPD does not answer"})
-        assert appliance.ask("/api/v1/player").json == {
+        assert appliance.request("/api/v1/player").json == {
             "player": None,
             "capabilities": [],
             "error": "MPD does not answer",
@@ -110,8 +110,8 @@ def test_an_unreachable_player_is_503(tmp_path: Path) -> None:
 
 
 def test_a_player_without_a_mixer_is_reported(appliance: ServedAppliance) -> None:
-    appliance.in_loop(lambda: appliance.player.become(volume=None))
-    answer = appliance.ask("/api/v1/player/volume", {"volume": "+5"})
+    appliance.call_in_loop(lambda: appliance.player.set_state(volume=None))
+    answer = appliance.request("/api/v1/player/volume", {"volume": "+5"})
     assert (answer.status, "no volume to change" in answer.json["error"]) == (409, True)
 
 
@@ -120,28 +120,30 @@ def test_a_player_lost_during_a_command_is_503(appliance: ServedAppliance) -> No
         raise Unavailable("the player hung up")
 
     appliance.player.on_change = lose
-    assert appliance.ask("/api/v1/player/pause", {}).status == 503
+    assert appliance.request("/api/v1/player/pause", {}).status == 503
 
 
 def test_a_run_is_started_and_reported(appliance: ServedAppliance) -> None:
-    answer = appliance.ask("/api/v1/jobs/hello/run", {})
+    answer = appliance.request("/api/v1/jobs/hello/run", {})
     assert (answer.status, answer.json) == (202, {"job": "hello", "run": 1})
-    runs = appliance.eventually(lambda: [run for run in appliance.ask("/api/v1/runs?job=hello").json if run["outcome"]])
+    runs = appliance.wait_until(
+        lambda: [run for run in appliance.request("/api/v1/runs?job=hello").json if run["outcome"]]
+    )
     assert (runs[0]["outcome"], runs[0]["trigger"], runs[0]["id"]) == ("succeeded", "manual", 1)
-    assert appliance.ask("/api/v1/runs/1").json["log"] == "good morning\n"
-    assert appliance.ask("/api/v1/runs?before=1").json == []
+    assert appliance.request("/api/v1/runs/1").json["log"] == "good morning\n"
+    assert appliance.request("/api/v1/runs?before=1").json == []
 
 
 def test_the_reports_are_listed(appliance: ServedAppliance) -> None:
     report(appliance, "hello/x.txt", "four")
-    (result,) = appliance.ask("/api/v1/reports").json
+    (result,) = appliance.request("/api/v1/reports").json
     assert (result["job"], result["file"], result["bytes"]) == ("hello", "x.txt", 4)
 
 
 def test_an_unused_slot_shows_the_next_used_one(tmp_path: Path) -> None:
     jobs = job("often", "", "    schedule: '*/5 * * * *'\n    chance: 1/8\n")
-    with served(configuration(tmp_path, jobs=jobs)) as appliance:
-        (often,) = appliance.ask("/api/v1/jobs").json
+    with serving(configuration(tmp_path, jobs=jobs)) as appliance:
+        (often,) = appliance.request("/api/v1/jobs").json
         assert often["next_used"] >= often["next"]["slot"]
         assert (often["next_used"] == often["next"]["slot"]) is often["next"]["selected"]
 
@@ -151,6 +153,6 @@ def test_an_exception_is_500_without_details(appliance: ServedAppliance, caplog:
         raise ZeroDivisionError("insides")
 
     appliance.player.on_change = break_down
-    answer = appliance.ask("/api/v1/player/pause", {})
+    answer = appliance.request("/api/v1/player/pause", {})
     assert (answer.status, "insides" in answer.text) == (500, False)
-    assert appliance.eventually(lambda: "ZeroDivisionError: insides" in caplog.text)
+    assert appliance.wait_until(lambda: "ZeroDivisionError: insides" in caplog.text)

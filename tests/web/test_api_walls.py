@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.routing import Route
 
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_openapi import JOBS, STATIONS, document
 
 FREE = {"/health", "/sign-in"}  # and /static, and invitations
@@ -29,7 +29,7 @@ def test_no_route_works_without_the_password(locked: ServedAppliance) -> None:
         if path in FREE or path.startswith(("/static/", "/join/")):
             continue
         looked += 1
-        answer = locked.ask(path, None if method in ("GET", "HEAD") else {}, method=method)
+        answer = locked.request(path, None if method in ("GET", "HEAD") else {}, method=method)
         if path.startswith("/hooks/"):  # its secret takes the place of the password
             assert answer.status == 404, (method, path)
             continue
@@ -47,7 +47,10 @@ def test_no_changing_route_works_from_other_sites(appliance: ServedAppliance) ->
     before = appliance.player.now
     for method, path in routes(appliance):
         if method not in ("GET", "HEAD"):
-            assert appliance.ask(path, {}, method=method, Origin="http://evil.example").status == 403, (method, path)
+            assert appliance.request(path, {}, method=method, Origin="http://evil.example").status == 403, (
+                method,
+                path,
+            )
     assert appliance.player.now == before
 
 
@@ -57,17 +60,17 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 
 def test_a_lone_surrogate_is_a_wrong_value_everywhere_and_changes_nothing(tmp_path: Path, endpoints: list[Any]) -> None:
-    with served(configuration(tmp_path, stations=STATIONS, jobs=JOBS)) as appliance:
+    with serving(configuration(tmp_path, stations=STATIONS, jobs=JOBS)) as appliance:
         for each in endpoints:
             path = re.sub(r"{(\w+)(:\w+)?}", lambda result, each=each: str(each.example[result[1]]), each.path)
             for key in each.body if each.method != "GET" else ():
                 names = re.findall(r"{(\w+)", each.path)
-                sent = {name: value for name, value in each.example.items() if name not in names}
-                answer = appliance.ask(f"/api/v1{path}", {**sent, key.name: HALF}, method=each.method)
+                payload = {name: value for name, value in each.example.items() if name not in names}
+                answer = appliance.request(f"/api/v1{path}", {**payload, key.name: HALF}, method=each.method)
                 assert answer.status == 400, (path, key.name, answer.text)
                 assert "must be" in answer.json["error"] or key.name in answer.json["error"]
         for path in ("/player/playlists", "/player/favourites", "/player/partitions", "/stations", "/sleep", "/alarms"):
-            assert appliance.ask(f"/api/v1{path}").status == 200, path
+            assert appliance.request(f"/api/v1{path}").status == 200, path
 
 
 @pytest.mark.parametrize(
@@ -89,11 +92,11 @@ def test_a_lone_surrogate_is_a_wrong_value_everywhere_and_changes_nothing(tmp_pa
     ids=range(12),
 )
 def test_invalid_json_or_volumes_are_reported_in_a_sentence(appliance: ServedAppliance, body: str) -> None:
-    answer = appliance.ask("/api/v1/player/volume", body)
+    answer = appliance.request("/api/v1/player/volume", body)
     assert (answer.status, "\n" in answer.json["error"], appliance.player.now.volume) == (400, False, 40)
 
 
 def test_a_number_of_ten_thousand_digits_is_refused(appliance: ServedAppliance) -> None:
     for path in ("player/outputs", "runs"):
-        answer = appliance.ask(f"/api/v1/{path}/{'9' * 10_000}", {} if "outputs" in path else None)
+        answer = appliance.request(f"/api/v1/{path}/{'9' * 10_000}", {} if "outputs" in path else None)
         assert (answer.status, answer.json) == (404, {"error": "there is no such address; see docs/web.md"})

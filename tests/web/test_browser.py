@@ -17,12 +17,12 @@ from pi_appliance.system.clock import ClockState
 from tests.posting.test_pages import add_post, settings
 from tests.warm_program import IS_COLD
 from tests.web.chromium import CHROMIUM, launch_chromium
-from tests.web.served_appliance import ServedAppliance, configuration, job, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving, set_password
 from tests.web.test_pages import STATIONS, record, report
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 MANY = "".join(f'- {{name: Station {number}, url: "http://radio.example/{number}"}}\n' for number in range(8))
-# The width of the page and of the window; each thing to press that is too small for a thumb.
+# The width of the page and of the window, and each control that is too small for a thumb.
 WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
 TOO_SMALL = """[...document.querySelectorAll("button, input, select, summary, .list a, .history, h2 a, .back")]
     .filter((each) => each.checkVisibility()).map((each) => [each.outerHTML, each.getBoundingClientRect()])
@@ -32,7 +32,7 @@ ANSWER = """window.confirm = (question) => {
     sessionStorage.asked = JSON.stringify([...JSON.parse(sessionStorage.asked ?? "[]"), question]);
     return JSON.parse(sessionStorage.asked).length > 1;
 };"""
-ASKED = "JSON.parse(sessionStorage.asked)"
+CONFIRMATION = "JSON.parse(sessionStorage.asked)"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def browser() -> Iterator[Browser]:
 def served_appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve a page with all features."""
     jobs = job("hello", "print('good morning')") + job("a-job-with-a-very-long-name-" + "x" * 30, "")
-    with served(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as result:
+    with serving(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as result:
         record(result, "hello", Outcome.FAILED, "could not " + "w" * 90)
         yield result
 
@@ -62,7 +62,7 @@ def phone(
     path: str = "/",
 ) -> Iterator[Page]:
     """Yield a phone page opened at `path`, with browser errors in `complaints`."""
-    heard = [] if complaints is None else complaints
+    errors = [] if complaints is None else complaints
     context = browser.new_context(
         viewport={"width": 393, "height": 727},
         device_scale_factor=2.75 if IS_COLD else 1,  # fewer pixels take less processor time
@@ -71,14 +71,14 @@ def phone(
         java_script_enabled=script,
     )
     page = context.new_page()
-    page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(served_appliance.origin + path)
     try:
         yield page
     finally:
         context.close()
-    assert complaints is not None or not heard, heard
+    assert complaints is not None or not errors, errors
 
 
 def test_pressing_pause_pauses_and_the_button_becomes_play(browser: Browser, served_appliance: ServedAppliance) -> None:
@@ -109,8 +109,10 @@ def test_an_answer_older_than_the_last_event_is_not_shown(browser: Browser, serv
 
 def test_changes_by_others_appear_automatically(browser: Browser, served_appliance: ServedAppliance) -> None:
     with phone(browser, served_appliance) as page:
-        expect(page.locator("#elapsed")).to_have_text("1:02", timeout=10_000)  # it ticks by itself
-        served_appliance.in_loop(lambda: served_appliance.player.become(volume=90, playback=PlaybackState.STOPPED))
+        expect(page.locator("#elapsed")).to_have_text("1:02", timeout=10_000)  # it advances without events
+        served_appliance.call_in_loop(
+            lambda: served_appliance.player.set_state(volume=90, playback=PlaybackState.STOPPED)
+        )
         expect(page.locator("#volume-line")).to_have_value("90")
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
@@ -120,7 +122,7 @@ def test_the_volume_is_set_by_button_and_by_slider(browser: Browser, served_appl
         page.get_by_role("button", name="Louder").tap()
         expect(page.locator("#volume-line")).to_have_value("45")
         page.locator("#volume-line").fill("60")
-        served_appliance.eventually(lambda: served_appliance.player.now.volume == 60)
+        served_appliance.wait_until(lambda: served_appliance.player.now.volume == 60)
         expect(page.locator("#volume-line")).to_have_value("60")
         served_appliance.player.loudest = 60  # nothing changes now, so there is no event
         page.locator("#volume-line").fill("99")
@@ -159,7 +161,7 @@ def jobs(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve a page with paused, dependent and slow jobs."""
     daily = "    schedule: 0 6 * * *\n    chance: 1/4\n    jitter: 20m\n"
     slow = job("slow", "import time; time.sleep(60)", "    schedule: {every: 15m}\n")
-    with served(
+    with serving(
         configuration(tmp_path, jobs=job("daily", "", daily) + slow + job("copy", "", "    depends-on: [slow]\n"))
     ) as result:
         record(result, "daily", Outcome.FAILED, "could not " + "w" * 90)
@@ -178,7 +180,7 @@ def test_pause_and_resume_appear_by_their_event(browser: Browser, jobs: ServedAp
         expect(card.locator(".next")).to_contain_text("Paused since today")
         card.get_by_role("button", name="Resume").tap()
         expect(card.locator(".next")).to_contain_text("Next")
-        jobs.in_loop(lambda: jobs.daemon.appliance.pause("daily", now=clock.now()))  # as another phone does
+        jobs.call_in_loop(lambda: jobs.daemon.appliance.pause("daily", now=clock.now()))  # as another phone does
         expect(card.get_by_role("button", name="Resume")).to_be_visible()
 
 
@@ -189,10 +191,10 @@ def test_the_job_page_pauses_the_job_for_a_duration(browser: Browser, jobs: Serv
         page.locator("main").get_by_role("button", name="Pause").tap()
         expect(page.locator(".next")).to_contain_text("until tomorrow")
         expect(page).to_have_url(f"{jobs.origin}/jobs/daily")
-        jobs.in_loop(lambda: jobs.daemon.appliance.resume("daily", now=clock.now()))
+        jobs.call_in_loop(lambda: jobs.daemon.appliance.resume("daily", now=clock.now()))
         expect(
             page.locator("main").get_by_role("button", name="Pause")
-        ).to_be_visible()  # it was loaded again by itself
+        ).to_be_visible()  # it was reloaded automatically
 
 
 @pytest.mark.slow_variants
@@ -207,10 +209,10 @@ def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: ServedApplia
         if path != "/jobs":
             page.goto(jobs.origin + path)
             place = page.locator("[data-watch]")
-        jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["status_text"])
+        jobs.wait_until(lambda: jobs.request("/api/v1/jobs").json[1]["last"]["status_text"])
         place.get_by_role("button", name="Cancel").tap()
-        assert page.evaluate(ASKED) == ["End this run of slow?"]
-        assert jobs.ask("/api/v1/jobs").json[1]["running"]
+        assert page.evaluate(CONFIRMATION) == ["End this run of slow?"]
+        assert jobs.request("/api/v1/jobs").json[1]["running"]
         place.get_by_role("button", name="Cancel").tap()
         expect(page.locator(".how.stopped").first).to_be_visible(timeout=15_000)
         expect(place.get_by_role("button", name="Run now")).to_be_enabled()
@@ -244,11 +246,11 @@ def test_without_scripts_a_job_is_paused_resumed_and_cancelled(browser: Browser,
         expect(card.locator(".next")).to_contain_text("Next")
         card.get_by_role("button", name="Run now").tap()
         page.wait_for_url("**started=slow**")
-        jobs.eventually(lambda: (jobs.ask("/api/v1/jobs").json[1]["last"] or {}).get("status_text"))
+        jobs.wait_until(lambda: (jobs.request("/api/v1/jobs").json[1]["last"] or {}).get("status_text"))
         page.goto(f"{jobs.origin}/jobs")
         card.get_by_role("button", name="Cancel").tap()
         page.wait_for_load_state()
-        jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["outcome"] == "stopped")
+        jobs.wait_until(lambda: jobs.request("/api/v1/jobs").json[1]["last"]["outcome"] == "stopped")
 
 
 @pytest.mark.parametrize("width", [320, *(pytest.param(each, marks=pytest.mark.slow) for each in (360, 393))])
@@ -272,7 +274,7 @@ def test_without_a_network_the_page_says_so_and_recovers(browser: Browser, serve
         expect(page.locator("#live")).to_be_visible()
         page.get_by_role("button", name="Pause").tap()
         expect(page.locator("#notice")).to_have_text("The appliance does not answer. Is this phone in its network?")
-        served_appliance.in_loop(lambda: served_appliance.player.become(volume=7))
+        served_appliance.call_in_loop(lambda: served_appliance.player.set_state(volume=7))
         page.context.set_offline(False)
         expect(page.locator("#live")).to_be_hidden()
         expect(page.locator("#notice")).to_be_hidden()
@@ -286,22 +288,22 @@ def test_a_refusal_stays_visible_after_an_event(browser: Browser, served_applian
         )
         page.get_by_role("button", name="Pause").tap()
         expect(page.locator("#notice")).to_contain_text("there is no such address")
-        served_appliance.in_loop(lambda: served_appliance.player.become(volume=7))
+        served_appliance.call_in_loop(lambda: served_appliance.player.set_state(volume=7))
         expect(page.locator("#volume-line")).to_have_value("7")
         expect(page.locator("#notice")).to_be_visible()
 
 
 def test_the_page_survives_a_restart_of_the_appliance(browser: Browser, tmp_path: Path) -> None:
     with contextlib.ExitStack() as phones:
-        with served(configuration(tmp_path)) as first:
+        with serving(configuration(tmp_path)) as first:
             page = phones.enter_context(phone(browser, first, complaints=[]))
             port = first.service.port
             with first.events() as events:
-                events.next()
+                events.next_state()
         expect(page.get_by_text("connection lost")).to_be_visible()
-        with served(configuration(tmp_path, web=f"host: 127.0.0.1, port: {port}")) as second:
+        with serving(configuration(tmp_path, web=f"host: 127.0.0.1, port: {port}")) as second:
             expect(page.get_by_text("connection lost")).to_be_hidden(timeout=15_000)
-            second.in_loop(lambda: second.player.become(volume=8))
+            second.call_in_loop(lambda: second.player.set_state(volume=8))
             expect(page.locator("#volume-line")).to_have_value("8")
 
 
@@ -348,7 +350,7 @@ def test_a_picture_fills_the_page(browser: Browser, served_appliance: ServedAppl
     with phone(browser, served_appliance, script=script) as page:
         page.goto(f"{served_appliance.origin}/reports/hello/board.svg")
         picture = page.get_by_role("img", name="Board")
-        expect(picture).to_have_js_property("naturalWidth", 9)  # it was let in
+        expect(picture).to_have_js_property("naturalWidth", 9)  # it was signed in
         expect(picture).to_have_js_property("clientWidth", 393 - 2 * 16 - 2 * 18)
         page.get_by_label("Back").tap()
         expect(page).to_have_url(f"{served_appliance.origin}/jobs/hello")
@@ -362,17 +364,17 @@ def test_without_scripts_everything_works_by_reloading(browser: Browser, served_
         page.locator("#volume-line").fill("15")
         with page.expect_navigation():
             page.get_by_role("button", name="Save").tap()
-        assert served_appliance.eventually(lambda: served_appliance.player.now.volume == 15)
+        assert served_appliance.wait_until(lambda: served_appliance.player.now.volume == 15)
         page.goto(f"{served_appliance.origin}/jobs")
         page.locator("#job-hello").get_by_role("button", name="Run now").tap()
         expect(page.get_by_text("hello was started")).to_be_visible()
-        served_appliance.eventually(lambda: served_appliance.daemon.appliance.store.find_run(2))
+        served_appliance.wait_until(lambda: served_appliance.daemon.appliance.store.find_run(2))
 
 
 def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
+    with serving(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
         page.get_by_label("Password").fill("guess")
         page.get_by_role("button", name="Sign in").tap()
         expect(page.get_by_role("alert")).to_contain_text("that is not the password")
@@ -387,7 +389,7 @@ def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:
 def test_a_sign_in_leads_to_the_requested_page(browser: Browser, tmp_path: Path) -> None:
     config = configuration(tmp_path)
     set_password(config, "open sesame")
-    with served(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
+    with serving(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
         page.goto(f"{served_appliance.origin}/jobs/hello")
         page.get_by_label("Password").fill("open sesame")
         page.get_by_role("button", name="Sign in").tap()
@@ -402,7 +404,10 @@ def test_a_sign_in_leads_to_the_requested_page(browser: Browser, tmp_path: Path)
 
 @pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["script", "no script"])
 def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, script: bool) -> None:
-    with served(settings(tmp_path)) as served_appliance, phone(browser, served_appliance, script=script) as page:
+    with (
+        serving(settings(tmp_path)) as served_appliance,
+        phone(browser, served_appliance, script=script) as page,
+    ):
         add_post(served_appliance, "surely " + "w" * 200, PostState.SENT, link="https://x.example/1", cost="0.2")
         add_post(served_appliance, "perhaps", PostState.UNCERTAIN, "no answer came")
         page.add_init_script(ANSWER)
@@ -413,12 +418,14 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
         assert page.evaluate(TOO_SMALL) == []
         page.get_by_role("button", name="It is not there: post it").tap()
         if script:
-            assert page.evaluate(ASKED) == ["You have looked at bird, and it is not there? Then it is posted now."]
-            assert served_appliance.ask("/api/v1/posts").json["counts"] == {"sent": 1, "uncertain": 1}
+            assert page.evaluate(CONFIRMATION) == [
+                "You have looked at bird, and it is not there? Then it is posted now."
+            ]
+            assert served_appliance.request("/api/v1/posts").json["counts"] == {"sent": 1, "uncertain": 1}
             page.get_by_role("button", name="It is not there: post it").tap()
         expect(page.locator(".how.waiting")).to_be_visible()
         expect(page.get_by_text("Only you can tell")).to_have_count(0)
-        assert served_appliance.ask("/api/v1/posts").json["counts"] == {"sent": 1, "waiting": 1}
+        assert served_appliance.request("/api/v1/posts").json["counts"] == {"sent": 1, "waiting": 1}
         page.get_by_role("link", name="sent 1").tap()
         expect(page.locator(".posts li")).to_have_count(1)
 
@@ -426,7 +433,7 @@ def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, s
 def test_posts_are_loaded_again_once_if_a_run_ends_while_the_page_loads(browser: Browser, tmp_path: Path) -> None:
     held, loads = list[Route](), list[str]()
     with (
-        served(settings(tmp_path)) as served_appliance,
+        serving(settings(tmp_path)) as served_appliance,
         served_appliance.events("/events?page=posts") as events,
         phone(browser, served_appliance, path="/more") as page,
     ):
@@ -434,15 +441,17 @@ def test_posts_are_loaded_again_once_if_a_run_ends_while_the_page_loads(browser:
         page.route("**/events?*", lambda route: route.continue_() if held else held.append(route))
         page.on("request", lambda request: loads.append(request.url) if request.is_navigation_request() else None)
         page.goto(f"{served_appliance.origin}/posts")
-        served_appliance.eventually(lambda: page.evaluate("1") and held)
+        served_appliance.wait_until(lambda: page.evaluate("1") and held)
         add_post(served_appliance, "in between", PostState.SENT)
         record(served_appliance, "hello", Outcome.SUCCEEDED, "good")
-        assert events.until(lambda state: any(each["last"] and each["last"]["id"] == 2 for each in state["jobs"]))
+        assert events.wait_for_state(
+            lambda state: any(each["last"] and each["last"]["id"] == 2 for each in state["jobs"])
+        )
         with page.expect_request("**/events?*"):  # of the page that was loaded again
             held[0].continue_()
         expect(page.get_by_text("in between")).to_be_visible()
         expect(page.locator("#live")).to_be_hidden()
-        served_appliance.in_loop(lambda: served_appliance.player.become(playback=PlaybackState.PAUSED))
+        served_appliance.call_in_loop(lambda: served_appliance.player.set_state(playback=PlaybackState.PAUSED))
         expect(page.locator("#mini-toggle")).to_have_attribute("aria-label", "Play")  # an event is there
         assert len(loads) == 2
 

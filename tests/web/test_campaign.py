@@ -21,11 +21,11 @@ from pi_appliance.system import clock
 from tests.fakes.context import FakeContext
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.installation import Installation
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 from tests.web.every_page import open_pages, page_addresses
-from tests.web.served_appliance import configuration, served, set_password
+from tests.web.served_appliance import configuration, serving, set_password
 from tests.web.test_accessibility import violations
-from tests.web.test_art import drawn
+from tests.web.test_art import draw_picture
 from tests.web.test_browser import WIDTHS, browser, pytestmark
 
 pytestmark = [pytestmark, pytest.mark.slow, needs_mpd]
@@ -102,13 +102,13 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
             "Jazz",
             "1959",
             str(number),
-            drawn("JPEG", (500, 500), colour=colour),
+            draw_picture("JPEG", (500, 500), colour=colour),
         )
         for artist, album, colour in ALBUMS
         for number, title in enumerate(TITLES, start=1)
     }
     with running_mpd(
-        tmp_path_factory.mktemp("mpd"), music=music, keeps=("playlists", "stickers"), outputs=("Kitchen", "Garden")
+        tmp_path_factory.mktemp("mpd"), music=music, databases=("playlists", "stickers"), outputs=("Kitchen", "Garden")
     ) as server:
         server.mpc("add", *sorted(music))
         server.mpc("save", "Evening")
@@ -128,7 +128,7 @@ def page_address(tmp_path_factory: pytest.TempPathFactory, player: MpdServer) ->
     set_password(installation.config, "open sesame")
     with Appliance.open(installation.config) as appliance:
         add_history(appliance)
-    with up(installation) as daemon:
+    with running_daemon(installation) as daemon:
         yield daemon.page.replace("127.0.0.1", socket.gethostname())  # an invitation is for other devices
 
 
@@ -164,10 +164,10 @@ def addresses(
     page.get_by_label("1 day").check()
     page.get_by_role("button", name="Show the code").click()
     expect(page.locator(".qr")).to_be_visible()
-    found = re.search(r"/join/(\S+)", page.locator("main").inner_text())
-    assert found
-    with served(configuration(tmp_path_factory.mktemp("routes"))) as appliance:
-        paths = page_addresses(appliance.service.routes, page.url.rpartition("/")[2], found[1])
+    match = re.search(r"/join/(\S+)", page.locator("main").inner_text())
+    assert match
+    with serving(configuration(tmp_path_factory.mktemp("routes"))) as appliance:
+        paths = page_addresses(appliance.service.routes, page.url.rpartition("/")[2], match[1])
     cookies = context.cookies()
     context.close()
     return paths, cookies
@@ -188,14 +188,14 @@ def test_every_page_of_the_real_daemon_is_without_a_fault(
     )
     context.add_cookies([{"name": each["name"], "value": each["value"], "url": page_address} for each in cookies])
     page = context.new_page()
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    faults, said = [], list[str]()
+    page.on("console", lambda message: messages.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    faults, messages = [], list[str]()
     for number, path in enumerate(open_pages(page, page_address, paths)):
-        said.clear()
+        messages.clear()
         shown, window = page.evaluate(WIDTHS)
         wrong = [f"{shown} pixels wide"] if shown > window else []
-        faults += [f"{path}: {each}" for each in (*wrong, *violations(page), *said)]
+        faults += [f"{path}: {each}" for each in (*wrong, *violations(page), *messages)]
         if SCREENSHOTS:
             name = f"{size[0]}-{scheme}-{number:02}{re.sub(r'[^a-z0-9]+', '-', path)[:40]}.png"
             page.screenshot(path=Path(SCREENSHOTS) / name, full_page=True)

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from pi_appliance.scheduling.appliance import Appliance
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.installation import Installation, wait_until
-from tests.test_daemon import Up, up
+from tests.test_daemon import RunningDaemon, running_daemon
 from tests.web.test_browser import browser, pytestmark
 
 __all__ = ["browser", "pytestmark"]
@@ -43,16 +43,16 @@ def mpd(installation: Installation) -> Iterator[MpdServer]:
 
 
 @pytest.fixture
-def daemon(installation: Installation, mpd: MpdServer) -> Iterator[Up]:
+def daemon(installation: Installation, mpd: MpdServer) -> Iterator[RunningDaemon]:
     (installation.folder / "tweets.txt").write_text("Hello from the shelf\n", "utf-8")
     player = f"player: {{kind: mpd, with: {{address: '{mpd.address}'}}}}"
     installation.write(JOBS, f"web: {{port: 0}}\n{player}\nnetworks: {{preview: {{kind: preview}}}}")
-    with up(installation) as started:
+    with running_daemon(installation) as started:
         yield started
 
 
 @contextlib.contextmanager
-def opened(browser: Browser, daemon: Up) -> Iterator[Page]:
+def open_home_page(browser: Browser, daemon: RunningDaemon) -> Iterator[Page]:
     """Yield the home page of `daemon` on a phone."""
     context = browser.new_context(viewport={"width": 393, "height": 727}, is_mobile=True, has_touch=True)
     page = context.new_page()
@@ -62,8 +62,8 @@ def opened(browser: Browser, daemon: Up) -> Iterator[Page]:
 
 
 @pytest.fixture
-def page(browser: Browser, daemon: Up) -> Iterator[Page]:
-    with opened(browser, daemon) as result:
+def page(browser: Browser, daemon: RunningDaemon) -> Iterator[Page]:
+    with open_home_page(browser, daemon) as result:
         yield result
 
 
@@ -107,7 +107,7 @@ def test_run_now_runs_the_job_and_its_report_can_be_opened(jobs_page, installati
     expect(jobs_page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
     jobs_page.locator("#reports").get_by_role("link", name="Posts").click()
     expect(jobs_page.locator("body")).to_contain_text("Hello from the shelf")
-    assert installation.last("post")["trigger"] == "manual"
+    assert installation.latest_run("post")["trigger"] == "manual"
 
 
 def test_a_post_by_a_press_is_shown_as_posted_and_a_text_that_is_typed_stays(page):
@@ -138,7 +138,7 @@ def slots(installation: Installation) -> list[dict[str, Any]]:
 def ticking(browser: Browser, installation: Installation) -> Iterator[Page]:
     """Yield the page of an appliance with one job, `tick`, every second."""
     installation.write(TICK, "web: {port: 0}")
-    with up(installation) as started, opened(browser, started) as result:
+    with running_daemon(installation) as started, open_home_page(browser, started) as result:
         yield result
 
 
@@ -149,18 +149,18 @@ def test_a_pause_on_the_page_skips_slots_until_it_is_resumed(ticking, installati
     wait_until(lambda: slots(installation))
     card.get_by_role("button", name="Pause").tap()
     expect(card.locator(".next")).to_contain_text("Paused since")
-    before = installation.last("tick")["id"]
+    before = installation.latest_run("tick")["id"]
     wait_until(
         lambda: (
             sum(each["summary"] == "paused" for each in installation.json("jobs", "history", "tick", "--slots")) >= 3
         )
     )
-    assert installation.last("tick")["id"] <= before + 1  # the one that was starting, at the most
+    assert installation.latest_run("tick")["id"] <= before + 1  # at most the one that was starting
     card.get_by_role("button", name="Resume").tap()
     expect(card.locator(".next")).to_contain_text("Next")
     wait_until(
         lambda: any(each["outcome"] == "succeeded" for each in slots(installation)[:3])
-    )  # the newest may go on just now
+    )  # the newest may still run
     result = slots(installation)
     assert sum(each["summary"].startswith("paused") for each in result) >= 3
     times = [datetime.fromisoformat(each["slot"]) for each in result]
@@ -187,4 +187,4 @@ def test_cancel_on_the_page_ends_a_long_run(jobs_page, installation):
     expect(card.locator(".doing")).not_to_be_empty()
     card.get_by_role("button", name="Cancel").tap()
     expect(card.locator(".how")).to_have_text("stopped", timeout=15_000)
-    assert installation.last("long")["summary"] == "cancelled by a person"
+    assert installation.latest_run("long")["summary"] == "cancelled by a person"

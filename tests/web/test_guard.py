@@ -24,12 +24,12 @@ FOREIGN = [
 
 def test_our_own_host_names_are_answered(appliance: ServedAppliance) -> None:
     for host in (*OURS, f"{socket.gethostname()}.local:80", f"{socket.gethostname().upper()}.LAN"):
-        assert appliance.ask("/", Host=host).status == 200, host
+        assert appliance.request("/", Host=host).status == 200, host
 
 
 def test_a_foreign_host_name_is_refused(appliance: ServedAppliance) -> None:
     for host, path in product(FOREIGN, ("/", "/health", "/api/v1/state", "/static/style.css")):
-        answer = appliance.ask(path, Host=host)
+        answer = appliance.request(path, Host=host)
         assert answer.status == 421, (host, path)
         assert "does not have that name" in answer.text, (host, path)
 
@@ -47,13 +47,13 @@ FROM_ELSEWHERE = [
 @pytest.mark.parametrize("path", ["/do/player/pause", "/api/v1/player/pause", "/do/jobs/hello/run", "/sign-in"])
 def test_a_form_of_another_site_does_nothing(appliance: ServedAppliance, path: str) -> None:
     for headers in FROM_ELSEWHERE:
-        answer = appliance.ask(path, "", **headers)
+        answer = appliance.request(path, "", **headers)
         assert (answer.status, appliance.player.now.playback) == (403, PlaybackState.PLAYING), headers
-        assert appliance.ask("/api/v1/runs").json == [], headers
+        assert appliance.request("/api/v1/runs").json == [], headers
 
 
 def test_our_own_form_is_accepted(appliance: ServedAppliance) -> None:
-    answer = appliance.ask("/do/player/pause", "", Origin=appliance.origin, Sec_Fetch_Site="same-origin")
+    answer = appliance.request("/do/player/pause", "", Origin=appliance.origin, Sec_Fetch_Site="same-origin")
     assert (answer.status, answer.headers["location"], appliance.player.now.playback) == (
         303,
         "/",
@@ -62,14 +62,14 @@ def test_our_own_form_is_accepted(appliance: ServedAppliance) -> None:
 
 
 def test_other_methods_change_nothing(appliance: ServedAppliance) -> None:
-    assert appliance.ask("/do/player/pause").status == 405
-    assert appliance.ask("/api/v1/player/pause", method="PUT", Origin="http://evil.example").status == 403
+    assert appliance.request("/do/player/pause").status == 405
+    assert appliance.request("/api/v1/player/pause", method="PUT", Origin="http://evil.example").status == 403
     assert appliance.player.now.playback is PlaybackState.PLAYING
 
 
 @pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1/state", "/static/default_page.js", "/health", "/sign-in"])
 def test_every_answer_has_strict_security_headers(appliance: ServedAppliance, path: str) -> None:
-    headers = appliance.ask(path).headers
+    headers = appliance.request(path).headers
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
@@ -81,14 +81,14 @@ def test_every_answer_has_strict_security_headers(appliance: ServedAppliance, pa
 
 @pytest.mark.parametrize("path", ["/do/player/volume", "/api/v1/player/volume"])
 def test_a_long_body_is_refused(appliance: ServedAppliance, path: str) -> None:
-    answer = appliance.ask(path, "volume=" + "1" * 20_000)
+    answer = appliance.request(path, "volume=" + "1" * 20_000)
     assert answer.status == 413
     assert appliance.player.now.volume == 40
 
 
 def test_no_page_has_an_inline_script_or_style(appliance: ServedAppliance) -> None:
     for path in ("/", "/jobs/hello", "/reports", "/nowhere"):
-        text = appliance.ask(path).text
+        text = appliance.request(path).text
         assert "style=" not in text
         assert "<style" not in text
         assert " on" not in "".join(part.split(">")[0] for part in text.split("<button")[1:])
@@ -97,5 +97,5 @@ def test_no_page_has_an_inline_script_or_style(appliance: ServedAppliance) -> No
 
 @pytest.mark.parametrize("body", ["volume", "a=1&" * 70 + "a=1", "\x00"])
 def test_an_invalid_form_is_reported(appliance: ServedAppliance, body: str) -> None:
-    answer = appliance.ask("/do/player/volume", body)
+    answer = appliance.request("/do/player/volume", body)
     assert (answer.status, "send fields as name=value" in answer.text) == (400, True)

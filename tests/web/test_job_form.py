@@ -15,7 +15,7 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.jobs import editor
 from tests.jobs.test_job_editing import JOBS, REST, text_of
 from tests.web.chromium import CHROMIUM
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 
 __all__ = ["browser"]
@@ -27,42 +27,42 @@ def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     path = configuration(tmp_path, jobs=indented)
     path.write_text(path.read_text() + REST)
     (tmp_path / "lines.txt").write_text("One.\nTwo.\n")
-    with served(path) as result:
+    with serving(path) as result:
         yield result
 
 
 def fields(page: str) -> list[tuple[str, str]]:
-    """Return what a browser would send of the form #job in `page`."""
+    """Return the fields that a browser would send of the form #job in `page`."""
     form = page[page.index('<form id="job"') : page.index("</form>", page.index('<form id="job"'))]
     pairs = []
     for match in re.finditer(r"<input\b([^>]*)>|<(select|textarea)\b([^>]*)>\n?(.*?)</\2>", form, re.DOTALL):
         plain, tag, attributes, content = match.groups()
         attributes = attributes or plain
-        found = dict(re.findall(r'(\w[\w-]*)="([^"]*)"', attributes))
-        if found.get("type") in ("checkbox", "radio") and not re.search(r"\bchecked\b", attributes):
+        values = dict(re.findall(r'(\w[\w-]*)="([^"]*)"', attributes))
+        if values.get("type") in ("checkbox", "radio") and not re.search(r"\bchecked\b", attributes):
             continue
-        value = found.get("value", "")
+        value = values.get("value", "")
         if tag == "textarea":
             value = content
         elif tag == "select":
             chosen = re.search(r"<option(?: value=\"([^\"]*)\")? selected>([^<]*)", content)
             first = re.search(r'<option value="([^"]*)"', content)
             value = (chosen[1] or chosen[2]) if chosen else first[1] if first else ""
-        if "name" in found:
-            pairs.append((unescape(found["name"]), unescape(value)))
+        if "name" in values:
+            pairs.append((unescape(values["name"]), unescape(value)))
     return pairs
 
 
 def send(appliance: ServedAppliance, path: str, pairs: list[tuple[str, str]], **changed: str):
     names = {name.replace("__", "."): value for name, value in changed.items()}
-    kept = [(name, value) for name, value in pairs if name not in names]
-    return appliance.ask(path, urlencode([*kept, *names.items()]))
+    remaining_pairs = [(name, value) for name, value in pairs if name not in names]
+    return appliance.request(path, urlencode([*remaining_pairs, *names.items()]))
 
 
 def test_the_form_sent_as_it_is_changes_nothing(appliance: ServedAppliance) -> None:
     before = text_of(appliance)
     for name in ("daily", "solve", "backup"):
-        page = appliance.ask(f"/jobs/{name}/edit")
+        page = appliance.request(f"/jobs/{name}/edit")
         assert page.status == 200
         answer = send(appliance, f"/jobs/{name}/edit", fields(page.text))
         assert (answer.status, answer.headers["location"]) == (303, f"/jobs/{name}?saved")
@@ -70,10 +70,10 @@ def test_the_form_sent_as_it_is_changes_nothing(appliance: ServedAppliance) -> N
 
 
 def test_only_what_was_changed_in_the_form_is_written(appliance: ServedAppliance) -> None:
-    before, page = text_of(appliance), appliance.ask("/jobs/daily/edit").text
+    before, page = text_of(appliance), appliance.request("/jobs/daily/edit").text
     assert "Every day at 18:00, one time in four" in page
-    sent = fields(page)
-    changed = send(appliance, "/jobs/daily/edit", sent, repeat="every", count="6", unit="h", one_in="2",
+    form_fields = fields(page)
+    changed = send(appliance, "/jobs/daily/edit", form_fields, repeat="every", count="6", unit="h", one_in="2",
                    with__too_long="", **{"with.too-long": "thread", "conditions.online": "true"})  # fmt: skip
     assert changed.status == 303, changed.text
     after = text_of(appliance)
@@ -85,40 +85,40 @@ def test_only_what_was_changed_in_the_form_is_written(appliance: ServedAppliance
         assert old in before
         assert new in after
     assert "    conditions:\n      online: true\n" in after
-    assert "Every 6 hours, one time in two" in appliance.ask("/jobs/daily").text
-    stale = send(appliance, "/jobs/daily/edit", sent, nice="5")
+    assert "Every 6 hours, one time in two" in appliance.request("/jobs/daily").text
+    stale = send(appliance, "/jobs/daily/edit", form_fields, nice="5")
     assert stale.status == 422
     assert "changed by somebody else" in stale.text
     assert text_of(appliance) == after
 
 
 def test_a_wrong_value_is_shown_at_its_field_and_nothing_is_lost(appliance: ServedAppliance) -> None:
-    before, sent = text_of(appliance), fields(appliance.ask("/jobs/daily/edit").text)
-    answer = send(appliance, "/jobs/daily/edit", sent, nice="99", cron="66 * * * *", repeat="cron")
+    before, form_fields = text_of(appliance), fields(appliance.request("/jobs/daily/edit").text)
+    answer = send(appliance, "/jobs/daily/edit", form_fields, nice="99", cron="66 * * * *", repeat="cron")
     assert answer.status == 422
     assert "invalid minute" in answer.text
-    answer = send(appliance, "/jobs/daily/edit", sent, **{"with.lines": "", "nice": "99", "with.network": "zzz"})
+    answer = send(appliance, "/jobs/daily/edit", form_fields, **{"with.lines": "", "nice": "99", "with.network": "zzz"})
     assert re.search(r'id="error-with.lines">it is needed', answer.text)
-    answer = send(appliance, "/jobs/daily/edit", sent, nice="99")
+    answer = send(appliance, "/jobs/daily/edit", form_fields, nice="99")
     assert re.search(r'id="error-nice">99 is not a valid niceness; write 0 to 19', answer.text)
     assert "<details ><summary>Other events" in answer.text, "nothing in it was filled in"
-    answer = send(appliance, "/jobs/daily/edit", sent, **{"retry.delay": "soon"})
+    answer = send(appliance, "/jobs/daily/edit", form_fields, **{"retry.delay": "soon"})
     assert re.search(r'id="error-retry.delay">write a duration', answer.text)
     assert 'value="soon"' in answer.text
     assert text_of(appliance) == before
-    unknown = send(appliance, "/jobs/daily/edit", sent, **{"with.network": "zzz"})
+    unknown = send(appliance, "/jobs/daily/edit", form_fields, **{"with.network": "zzz"})
     assert "no network is called" in unescape(unknown.text)
 
 
 def test_the_puzzle_is_chosen_from_those_that_there_are(appliance: ServedAppliance) -> None:
-    page = appliance.ask("/new-job?kind=puzzle").text
+    page = appliance.request("/new-job?kind=puzzle").text
     (options,) = re.findall(r'<select id="with.puzzle".*?>(.*?)</select>', page, re.DOTALL)
     assert set(re.findall(r"<option >(.*?)</option>", options)) == set(plugins.names("puzzles"))
-    assert "<option selected>peg-solitaire</option>" in appliance.ask("/jobs/solve/edit").text
+    assert "<option selected>peg-solitaire</option>" in appliance.request("/jobs/solve/edit").text
 
 
 def test_every_wrong_value_is_named_at_the_top_with_the_way_to_its_field(appliance: ServedAppliance) -> None:
-    sent = fields(appliance.ask("/jobs/daily/edit").text)
+    sent = fields(appliance.request("/jobs/daily/edit").text)
     page = send(appliance, "/jobs/daily/edit", sent, **{"nice": "99", "retry.delay": "soon"}).text
     (top,) = re.findall(r'<div class="notice bad" role="alert">(.*?)</div>', page, re.DOTALL)
     links = re.findall(r'<a href="#(.*?)">(.*?)</a>', top)
@@ -128,42 +128,44 @@ def test_every_wrong_value_is_named_at_the_top_with_the_way_to_its_field(applian
 
 
 def test_a_job_of_each_kind_can_be_added_but_not_one_that_starts_a_program(appliance: ServedAppliance) -> None:
-    kinds = appliance.ask("/new-job").text
+    kinds = appliance.request("/new-job").text
     assert "can be added on the machine only" in kinds
     assert "kind=command" not in kinds
-    assert appliance.ask("/new-job?kind=command").text == kinds
+    assert appliance.request("/new-job?kind=command").text == kinds
     for kind, options in (
         ("tweet", {"with.lines": "lines.txt", "with.network": "here\r\nthere"}),
         ("puzzle", {"with.puzzle": "sudoku", "with.generate": "2"}),
         ("music", {"with.action": "volume", "with.volume": "30"}),
     ):
-        sent = fields(appliance.ask(f"/new-job?kind={kind}").text)
-        answer = send(appliance, "/new-job", sent, name=f"my {kind}", **options)
+        form_fields = fields(appliance.request(f"/new-job?kind={kind}").text)
+        answer = send(appliance, "/new-job", form_fields, name=f"my {kind}", **options)
         assert (answer.status, answer.headers.get("location")) == (303, f"/jobs/my-{kind}?saved"), answer.text
     jobs = appliance.daemon.appliance.config.jobs
     assert jobs["my-tweet"].options.network == ("here", "there")
     assert (jobs["my-puzzle"].options.generate, jobs["my-music"].options.volume) == (2, 30)
     before = text_of(appliance)
-    taken = send(appliance, "/new-job", sent, name="daily", **options)
+    taken = send(appliance, "/new-job", form_fields, name="daily", **options)
     assert (taken.status, text_of(appliance)) == (422, before)
     assert "already a job called daily" in taken.text
-    program = appliance.ask("/new-job", urlencode({"kind": "command", "name": "x", "with.run": "[id]"}))
+    program = appliance.request("/new-job", urlencode({"kind": "command", "name": "x", "with.run": "[id]"}))
     assert program.status in (400, 422)
     assert text_of(appliance) == before
 
 
 def test_a_program_is_neither_shown_nor_changed_in_the_form_or_the_text(appliance: ServedAppliance) -> None:
-    before, page = text_of(appliance), appliance.ask("/jobs/backup/edit").text
+    before, page = text_of(appliance), appliance.request("/jobs/backup/edit").text
     assert "secret-" not in page
     assert "can be changed on the machine only" in page
-    sent = fields(page)
-    send(appliance, "/jobs/backup/edit", sent, **{"with.run": "[id]", "with": "x", "conditions.command": "[id]"})
+    form_fields = fields(page)
+    send(appliance, "/jobs/backup/edit", form_fields, **{"with.run": "[id]", "with": "x", "conditions.command": "[id]"})
     assert text_of(appliance) == before
     text = unescape(re.search(r'<textarea class="file"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)[1])
-    version = dict(sent)["version"]
+    version = dict(form_fields)["version"]
 
     def save(new: str):
-        return appliance.ask("/jobs/backup/text", urlencode({"text": new.replace("\n", "\r\n"), "version": version}))
+        return appliance.request(
+            "/jobs/backup/text", urlencode({"text": new.replace("\n", "\r\n"), "version": version})
+        )
 
     placeholder = '"(hidden: change it on the machine)"'
     refused = save(text.replace(placeholder, "{run: [id]}", 1))
@@ -199,7 +201,7 @@ def test_a_program_is_neither_shown_nor_changed_in_the_form_or_the_text(applianc
 def test_a_schedule_is_shown_in_words_while_one_types(
     appliance: ServedAppliance, query: str, words: str, first: str
 ) -> None:
-    part = unescape(appliance.ask(f"/parts/schedule?{query}").text)
+    part = unescape(appliance.request(f"/parts/schedule?{query}").text)
     assert words in part
     times = re.findall(r"<li>(\w{3} \d\d \w{3} \d{4}, [\d:]+)", part)
     assert len(times) in (0, 5)
@@ -208,8 +210,8 @@ def test_a_schedule_is_shown_in_words_while_one_types(
 
 
 def test_check_shows_the_words_and_saves_nothing(appliance: ServedAppliance) -> None:
-    before, sent = text_of(appliance), fields(appliance.ask("/jobs/daily/edit").text)
-    answer = send(appliance, "/jobs/daily/edit", sent, repeat="every", count="3", unit="h", check="yes")
+    before, form_fields = text_of(appliance), fields(appliance.request("/jobs/daily/edit").text)
+    answer = send(appliance, "/jobs/daily/edit", form_fields, repeat="every", count="3", unit="h", check="yes")
     assert answer.status == 200
     assert "Every 3 hours, one time in four" in answer.text
     assert "Nothing was saved yet" in answer.text
@@ -266,9 +268,9 @@ def test_the_form_of_one_of_ten_thousand_jobs_takes_less_than_reading_the_file(t
         for number in range(10_000)
     )
     path = configuration(tmp_path, jobs=jobs)
-    with served(path) as appliance:
+    with serving(path) as appliance:
         started = time.process_time()
-        page = appliance.ask("/jobs/run-9000/edit").text
+        page = appliance.request("/jobs/run-9000/edit").text
         form = time.process_time() - started
         assert "schedule: 0 6 * * *" in page
     started = time.process_time()

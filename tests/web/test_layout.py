@@ -14,8 +14,8 @@ from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
 from tests.web.chromium import CHROMIUM
 from tests.web.list_player import SONG, ListMusic, ListPlayer
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
-from tests.web.test_art import drawn
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
+from tests.web.test_art import draw_picture
 from tests.web.test_browser import browser
 from tests.web.test_pages import STATIONS, record
 
@@ -47,17 +47,17 @@ ALARM = """  weekdays:
 def appliance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAppliance]:
     """Serve a page whose tracks with even numbers have a cover."""
     player = ListPlayer(TRACKS)
-    cover = CoverArt(data=drawn(size=(300, 300)), mime="image/png")
+    cover = CoverArt(data=draw_picture(size=(300, 300)), mime="image/png")
     player.pictures.update({track.uri: cover for track in TRACKS[::2]})
     jobs = job("one", "") + job("two", "") + ALARM
-    with served(
+    with serving(
         configuration(tmp_path_factory.mktemp("layout"), jobs=jobs, stations=STATIONS), ListMusic(player)
     ) as result:
-        result.in_loop(lambda: result.daemon.appliance.pause("weekend", now=clock.now()))
+        result.call_in_loop(lambda: result.daemon.appliance.pause("weekend", now=clock.now()))
         yield result
 
 
-def opened(browser: Browser, appliance: ServedAppliance, path: str, size: tuple[int, int]) -> Page:
+def open_page(browser: Browser, appliance: ServedAppliance, path: str, size: tuple[int, int]) -> Page:
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     page = context.new_page()
     page.goto(appliance.origin + path)
@@ -65,7 +65,7 @@ def opened(browser: Browser, appliance: ServedAppliance, path: str, size: tuple[
 
 
 def set_messages(appliance: ServedAppliance, number: int) -> None:
-    """Let the page have no message, one, or three."""
+    """Show no message, one, or three on the page."""
     scheduler = appliance.daemon.scheduler
     scheduler.error = "the history cannot be written: " + "w" * 60 if number else ""
     scheduler.clock_state = ClockState.UNTRUSTED if number > 1 else ClockState.TRUSTED
@@ -78,7 +78,7 @@ def set_messages(appliance: ServedAppliance, number: int) -> None:
 def test_the_play_button_is_on_the_first_screen(browser: Browser, appliance: ServedAppliance, messages: int) -> None:
     set_messages(appliance, messages)
     for size in SIZES.values():
-        page = opened(browser, appliance, "/", size)
+        page = open_page(browser, appliance, "/", size)
         expect(page.locator("#cover")).to_have_js_property("naturalWidth", 300)
         expect(page.locator("#title")).to_contain_text("much too long")
         expect(page.locator("#banner .notice")).to_have_count(messages)
@@ -91,7 +91,7 @@ def test_the_play_button_is_on_the_first_screen(browser: Browser, appliance: Ser
 
 
 def test_a_desktop_has_two_columns(browser: Browser, appliance: ServedAppliance) -> None:
-    page = opened(browser, appliance, "/", SIZES["desktop"])
+    page = open_page(browser, appliance, "/", SIZES["desktop"])
     player, queue = page.locator("#music").bounding_box(), page.locator("#queue").bounding_box()
     assert player
     assert queue
@@ -116,7 +116,7 @@ def test_a_desktop_has_two_columns(browser: Browser, appliance: ServedAppliance)
 
 
 def test_on_a_phone_on_its_side_places_and_player_share_a_row(browser: Browser, appliance: ServedAppliance) -> None:
-    page = opened(browser, appliance, "/jobs", SIZES["landscape"])
+    page = open_page(browser, appliance, "/jobs", SIZES["landscape"])
     link, mini = page.get_by_role("link", name="More", exact=True).bounding_box(), page.locator("#mini").bounding_box()
     assert link
     assert mini
@@ -139,7 +139,7 @@ def test_covers_load_when_they_are_seen_and_move_nothing(browser: Browser, appli
     at_first = len(asked)
     assert 5 < at_first < 80, "only those near the window are loaded"
     page.locator(".list .thumb").last.scroll_into_view_if_needed()
-    appliance.eventually(lambda: page.evaluate("1") and len(asked) > at_first)
+    appliance.wait_until(lambda: page.evaluate("1") and len(asked) > at_first)
     assert page.evaluate("window.shifts") < 0.01
     boxes = page.locator(".list .thumb").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().width)")
     assert set(boxes) == {40}, "also without a cover"
@@ -153,7 +153,7 @@ def test_no_button_moves_when_a_cover_is_missing_or_known(browser: Browser, appl
         late: list[Route] = []
         page.route("**/music/cover?uri=*", lambda route: late.append(route))  # noqa: PLW0108 - Playwright gives the handler an attribute
         page.goto(f"{appliance.origin}/", wait_until="domcontentloaded")
-        appliance.eventually(lambda: page.evaluate("1") and late)
+        appliance.wait_until(lambda: page.evaluate("1") and late)
         before = page.locator("#toggle").bounding_box()
         late[0].continue_()
         page.wait_for_load_state("load")  # with the cover, or without
@@ -163,24 +163,24 @@ def test_no_button_moves_when_a_cover_is_missing_or_known(browser: Browser, appl
         return before != after
 
     set_messages(appliance, 0)  # three leave no room for a cover
-    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[3]))  # it has no cover
+    appliance.call_in_loop(lambda: appliance.player.set_state(track=TRACKS[3]))  # it has no cover
     assert not moved()
     unknown = dataclasses.replace(SONG, uri="unknown.ogg")
     appliance.player.pictures[unknown.uri] = appliance.player.pictures[TRACKS[0].uri]
-    appliance.in_loop(lambda: appliance.player.become(track=unknown))
+    appliance.call_in_loop(lambda: appliance.player.set_state(track=unknown))
     assert moved(), "a cover that was never asked for is not known"
     assert not moved()
 
 
 def test_an_album_has_the_cover_of_its_first_track(browser: Browser, appliance: ServedAppliance) -> None:
-    page = opened(browser, appliance, "/music/library?by=album", SIZES["portrait"])
+    page = open_page(browser, appliance, "/music/library?by=album", SIZES["portrait"])
     expect(page.locator(".albums .thumb img").first).to_have_js_property("naturalWidth", 300)
     page.context.close()
 
 
 @pytest.mark.parametrize("path", ["/music/queue", "/more", "/tweets", "/music/library?by=album"])
 def test_no_list_shows_a_broken_picture(browser: Browser, appliance: ServedAppliance, path: str) -> None:
-    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[1]))  # it has no cover
+    appliance.call_in_loop(lambda: appliance.player.set_state(track=TRACKS[1]))  # it has no cover
     context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
     page = context.new_page()
     page.goto(appliance.origin + path, wait_until="networkidle")
@@ -188,7 +188,7 @@ def test_no_list_shows_a_broken_picture(browser: Browser, appliance: ServedAppli
         "(all) => all.filter((each) => each.complete && !each.naturalWidth).map((each) => each.outerHTML)"
     )
     context.close()
-    appliance.in_loop(lambda: appliance.player.become(track=TRACKS[0]))
+    appliance.call_in_loop(lambda: appliance.player.set_state(track=TRACKS[0]))
     assert broken == []
 
 
@@ -206,7 +206,7 @@ def test_the_text_follows_the_font_size_of_the_browser(browser: Browser, applian
 
 
 def test_long_titles_are_cut(browser: Browser, appliance: ServedAppliance) -> None:
-    page = opened(browser, appliance, "/music/queue", SIZES["portrait"])
+    page = open_page(browser, appliance, "/music/queue", SIZES["portrait"])
     name = page.locator(".entry .name").nth(2)
     assert name.evaluate("(each) => each.clientHeight / parseFloat(getComputedStyle(each).lineHeight)") < 2.5
     assert name.evaluate("(each) => each.scrollHeight > each.clientHeight")
@@ -217,7 +217,7 @@ def test_long_titles_are_cut(browser: Browser, appliance: ServedAppliance) -> No
 
 
 def test_a_switch_looks_off_when_it_is_off(browser: Browser, appliance: ServedAppliance) -> None:
-    page = opened(browser, appliance, "/music/alarms", SIZES["portrait"])
+    page = open_page(browser, appliance, "/music/alarms", SIZES["portrait"])
     on, off = (page.get_by_role("switch", checked=checked) for checked in (True, False))
     look = """(each) => [getComputedStyle(each, "::before").backgroundColor, getComputedStyle(each, "::after").left]"""
     assert on.evaluate(look) != off.evaluate(look)
@@ -230,7 +230,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAppliance]:
     """Serve an appliance with 56 jobs and 5,000 runs."""
     names = [f"job-{number}" for number in range(56)]
     jobs = "".join(job(name, "", "    schedule: 0 6 * * *\n    chance: 1/4\n") for name in names)
-    with served(configuration(tmp_path_factory.mktemp("busy"), jobs=jobs, stations=STATIONS)) as result:
+    with serving(configuration(tmp_path_factory.mktemp("busy"), jobs=jobs, stations=STATIONS)) as result:
         store, now = result.daemon.appliance.store, clock.now()
         for number in range(1, 5001):
             started = now - timedelta(minutes=5001 - number)
@@ -277,6 +277,6 @@ def test_the_first_load_is_small_also_with_many_jobs_and_runs(
 
 @pytest.mark.parametrize("path", ["/", "/jobs", "/jobs/job-0", "/reports", "/system/log", "/posts"])
 def test_no_page_is_endless(browser: Browser, busy: ServedAppliance, path: str) -> None:
-    page = opened(browser, busy, path, SIZES["portrait"])
+    page = open_page(browser, busy, path, SIZES["portrait"])
     assert page.evaluate("document.documentElement.scrollHeight") < 8_000
     page.context.close()

@@ -11,9 +11,9 @@ from pi_appliance.music.model import CoverArt, PlaybackState, Track
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock, files
 from tests.web.chromium import CHROMIUM
-from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
-from tests.web.test_art import drawn
+from tests.web.list_player import LIBRARY, SONG, ListMusic, ListPlayer
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
+from tests.web.test_art import draw_picture
 from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 from tests.web.test_pages import record
 
@@ -46,7 +46,7 @@ PAGES = (
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     music = ListMusic(ListPlayer([SONG, LONG]))
     jobs = job("hello", "print('good morning')") + ALARMS
-    with served(configuration(tmp_path, stations=STATIONS, jobs=jobs), music) as result:
+    with serving(configuration(tmp_path, stations=STATIONS, jobs=jobs), music) as result:
         yield result
 
 
@@ -58,7 +58,7 @@ def bar(page: Page) -> str:
 def test_nothing_is_wider_than_a_phone_or_smaller_than_a_thumb(
     browser: Browser, appliance: ServedAppliance, script: bool
 ) -> None:
-    appliance.player.saved["Evening " + "w" * 80] = list(SHELF)
+    appliance.player.saved["Evening " + "w" * 80] = list(LIBRARY)
     with phone(browser, appliance, script=script) as page:
         for path in PAGES:
             page.goto(f"{appliance.origin}/music/{path}")
@@ -84,7 +84,7 @@ def test_changes_by_others_appear_in_the_queue(browser: Browser, appliance: Serv
     with phone(browser, appliance) as page:
         page.goto(f"{appliance.origin}/music/queue")
         expect(page.locator('[aria-current="true"] .name')).to_have_text("Blue Train")
-        appliance.in_loop(lambda: appliance.player.become(track=LONG, queue_version=9))
+        appliance.call_in_loop(lambda: appliance.player.set_state(track=LONG, queue_version=9))
         expect(page.locator('[aria-current="true"] .name')).to_contain_text("WWW")
         expect(page.locator("#mini-title")).to_contain_text("WWW")
 
@@ -93,7 +93,7 @@ def open_live(page: Page, appliance: ServedAppliance, path: str) -> None:
     """Open a page, and wait until it follows the player."""
     page.goto(f"{appliance.origin}/music/{path}")
     for track in (LONG, SONG):
-        appliance.in_loop(lambda track=track: appliance.player.become(track=track))
+        appliance.call_in_loop(lambda track=track: appliance.player.set_state(track=track))
         expect(page.locator("#mini-title")).to_have_text(track.title)
 
 
@@ -101,7 +101,7 @@ def test_a_setting_that_another_program_changes_is_shown(browser: Browser, appli
     with phone(browser, appliance, path="/music/sound") as page:
         five_seconds = page.locator('form[action="/do/player/crossfade"] button[value="5"]')
         expect(five_seconds).to_have_attribute("aria-pressed", "false")
-        appliance.in_loop(lambda: appliance.player.changed("options", crossfade=5))
+        appliance.call_in_loop(lambda: appliance.player.changed("options", crossfade=5))
         expect(five_seconds).to_have_attribute("aria-pressed", "true")
 
 
@@ -113,7 +113,7 @@ def test_a_text_that_is_typed_survives_changes_of_the_page(browser: Browser, app
         open_live(page, appliance, "queue")
         name = page.get_by_role("textbox", name="Keep it as a playlist")
         name.fill("Evening")
-        appliance.in_loop(queue_changes)
+        appliance.call_in_loop(queue_changes)
         expect(page.locator('[aria-current="true"] .name')).to_contain_text("WWW")  # the list is drawn again
         expect(name).to_have_value("Evening")
         expect(name).to_be_focused()
@@ -128,7 +128,7 @@ def test_a_text_that_is_typed_survives_changes_of_the_page(browser: Browser, app
         time = page.get_by_label("A time to ring once")
         time.fill("05:30")
         page.evaluate("document.getElementById('live-part').dataset.old = ''")
-        appliance.in_loop(lambda: appliance.player.changed("playlist", queue_version=99))
+        appliance.call_in_loop(lambda: appliance.player.changed("playlist", queue_version=99))
         expect(page.locator("#live-part[data-old]")).to_have_count(0)
         expect(time).to_have_value("05:30")
         expect(time).to_be_visible()
@@ -144,7 +144,7 @@ def test_an_album_is_searched_and_played(browser: Browser, appliance: ServedAppl
         expect(page.get_by_role("heading", level=1)).to_have_text("Kind of Blue")
         page.get_by_role("button", name="Play now").first.tap()
         expect(page.locator("#mini-title")).to_have_text("So What")
-        assert [track.uri for track in appliance.player.tracks] == [track.uri for track in SHELF]
+        assert [track.uri for track in appliance.player.tracks] == [track.uri for track in LIBRARY]
         page.get_by_role("link", name="Back").tap()
         expect(page.get_by_role("heading", level=1)).to_have_text("Miles Davis")
 
@@ -162,7 +162,7 @@ def test_a_refusal_is_shown_on_the_page(browser: Browser, appliance: ServedAppli
     complaints: list[str] = []
     with phone(browser, appliance, complaints=complaints) as page:
         page.goto(f"{appliance.origin}/music/queue")
-        appliance.in_loop(appliance.player.tracks.clear)
+        appliance.call_in_loop(appliance.player.tracks.clear)
         page.locator(".entry button.what").nth(1).tap()
         expect(page.get_by_role("alert")).to_be_visible()
         expect(page.get_by_role("alert")).not_to_contain_text("Back to")
@@ -189,11 +189,11 @@ def test_a_station_is_added_and_the_sleep_timer_is_set(
 
 
 def test_a_cover_is_shown_if_there_is_one(browser: Browser, appliance: ServedAppliance) -> None:
-    appliance.player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")
+    appliance.player.pictures["a.ogg"] = CoverArt(data=draw_picture(), mime="image/png")
     with phone(browser, appliance) as page:
         expect(page.locator("#cover")).to_be_visible()
         assert page.evaluate("document.getElementById('cover').naturalWidth") > 0
-        appliance.in_loop(lambda: appliance.player.become(track=LONG))
+        appliance.call_in_loop(lambda: appliance.player.set_state(track=LONG))
         expect(page.locator("#title")).to_contain_text("WWW")
         expect(page.locator("#cover")).to_be_hidden()
 
@@ -237,15 +237,15 @@ def test_only_a_change_between_page_and_first_event_draws_again(
     record(appliance, "weekdays", Outcome.SUCCEEDED, "it rang")
     # Another browser follows the player, so that the first event already has the change.
     with appliance.events() as events, phone(browser, appliance, path="/more") as page:
-        events.next()
+        events.next_state()
         page.route("**/events?*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright sets an attribute of it
         page.goto(appliance.origin + path)
-        appliance.eventually(lambda: page.evaluate("1") and held)
+        appliance.wait_until(lambda: page.evaluate("1") and held)
         page.on("request", lambda request: asked.append(request.url))
         if changed:
-            appliance.in_loop(change)
-        appliance.in_loop(lambda: player.become(playback=PlaybackState.PAUSED))
-        assert events.until(lambda state: state["player"]["play"] == "pause")
+            appliance.call_in_loop(change)
+        appliance.call_in_loop(lambda: player.set_state(playback=PlaybackState.PAUSED))
+        assert events.wait_for_state(lambda state: state["player"]["play"] == "pause")
         for route in held:
             route.continue_()
         expect(page.locator("#toggle, #mini-toggle")).to_have_attribute("aria-label", "Play")  # the event is there

@@ -22,8 +22,8 @@ from pi_appliance.web import openapi
 from tests.fakes.context import FakeContext
 from tests.music.usb.usb_fixtures import FakeUsbDrives
 from tests.web.list_player import ListMusic, ListPlayer
-from tests.web.served_appliance import FakeDaemon, ServedAppliance, configuration, job, served
-from tests.web.test_art import drawn
+from tests.web.served_appliance import FakeDaemon, ServedAppliance, configuration, job, serving
+from tests.web.test_art import draw_picture
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
 MUSIC = """
@@ -68,11 +68,11 @@ def test_the_document_is_valid(api_document: Any) -> None:
 
 
 def test_the_document_is_served(appliance: ServedAppliance, api_document: Any) -> None:
-    assert appliance.ask("/api/v1/openapi.json").json == api_document
+    assert appliance.request("/api/v1/openapi.json").json == api_document
 
 
 def test_the_document_asks_for_the_password_if_there_is_one(locked: ServedAppliance, api_document: Any) -> None:
-    authorized = locked.ask("/api/v1/openapi.json", Authorization="Bearer open sesame").json
+    authorized = locked.request("/api/v1/openapi.json", Authorization="Bearer open sesame").json
     assert authorized["security"] == [{"password": []}]
     assert api_document["security"] == [{"password": []}, {}]
 
@@ -81,7 +81,7 @@ def test_every_route_is_documented(appliance: ServedAppliance, api_document: Any
     result = set()
     for route in appliance.service.routes:
         path = getattr(route, "path", "")
-        if path.startswith("/api/") and path != "/api/v1/player/{command}":  # that one only says no
+        if path.startswith("/api/") and path != "/api/v1/player/{command}":  # it only refuses
             methods = set(getattr(route, "methods", None) or ()) - {"HEAD"}
             result |= {(openapi.plain_path(path.removeprefix("/api/v1")), method.lower()) for method in methods}
     assert result == {(path, method) for path, by_method in api_document["paths"].items() for method in by_method}
@@ -92,14 +92,14 @@ def prepare(appliance: ServedAppliance) -> None:
     (appliance.daemon.appliance.config.path.parent / "tweets.txt").write_text("One.\nTwo.\n")
     player = appliance.player
     player.saved = {"Evening": list(player.tracks)}
-    player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")
+    player.pictures["a.ogg"] = CoverArt(data=draw_picture(), mime="image/png")
     player.rooms.append("garden")
     appliance.daemon.usb_drives = FakeUsbDrives("MUSIC")
-    appliance.ask("/api/v1/stations/Quiet", method="DELETE")
-    appliance.ask("/api/v1/jobs/daily/pause", {})
-    appliance.ask("/api/v1/alarms/skip", {})
-    appliance.ask("/api/v1/alarms/once", {"at": "06:00"})
-    appliance.ask("/api/v1/sleep", {"in": "10m"})
+    appliance.request("/api/v1/stations/Quiet", method="DELETE")
+    appliance.request("/api/v1/jobs/daily/pause", {})
+    appliance.request("/api/v1/alarms/skip", {})
+    appliance.request("/api/v1/alarms/once", {"at": "06:00"})
+    appliance.request("/api/v1/sleep", {"in": "10m"})
     appliance.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
 
 
@@ -107,11 +107,11 @@ def record_runs(appliance: ServedAppliance) -> None:
     """Run two jobs, of which one has a report."""
     reports = appliance.daemon.appliance.config.reports
     run(Options(puzzle="sudoku", boards=[Path("sample")]), FakeContext(reports / "numbers", job="numbers"))
-    appliance.ask("/api/v1/jobs/hello/run", {})
-    appliance.eventually(lambda: not appliance.daemon.runs.is_running("hello"))
+    appliance.request("/api/v1/jobs/hello/run", {})
+    appliance.wait_until(lambda: not appliance.daemon.runs.is_running("hello"))
 
 
-# What cannot be done to this installation without more ado, and the no that it gets.
+# Operations that this installation cannot do, and their errors.
 NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
     **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip", "dismiss")},
@@ -166,7 +166,7 @@ class Appliances(contextlib.ExitStack):
         self.close()
         self.count += 1
         config = configuration(self.folder / str(self.count), jobs=JOBS, stations=STATIONS)
-        self._current = self.enter_context(served(config))
+        self._current = self.enter_context(serving(config))
         prepare(self._current)
         return self._current
 
@@ -181,8 +181,8 @@ def check(
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body:
         document.evolve(schema=body["schema"]).validate(body["example"])
-    sent = None if method == "GET" else (body["example"] if body else {})
-    answer = appliance.ask(f"{address}?{query}" if query else address, sent, method=method)
+    payload = None if method == "GET" else (body["example"] if body else {})
+    answer = appliance.request(f"{address}?{query}" if query else address, payload, method=method)
     good = next(status for status in operation["responses"] if status.startswith("2"))
     status = NOES.get((method, path), int(good))
     assert answer.status == status, f"{method} {path}: {answer.text}"
@@ -202,7 +202,7 @@ def test_every_object_refuses_unknown_keys(appliance: ServedAppliance, endpoints
             r"\{(\w+)(:\w+)?\}", lambda match, each=each: quote(str(each.example[match[1]])), each.path
         )
         for answer in (
-            appliance.ask(f"{path}?nonsense=1", None if each.method == "GET" else {}, method=each.method),
-            *([appliance.ask(path, {"nonsense": 1}, method=each.method)] if each.method != "GET" else []),
+            appliance.request(f"{path}?nonsense=1", None if each.method == "GET" else {}, method=each.method),
+            *([appliance.request(path, {"nonsense": 1}, method=each.method)] if each.method != "GET" else []),
         ):
             assert (answer.status, "nonsense" in answer.text or "no arguments" in answer.text) == (400, True), each.path

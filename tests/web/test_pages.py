@@ -14,7 +14,7 @@ from pi_appliance.music.model import PlaybackState, PlayerState
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
 from tests.web.list_player import SONG, ListMusic
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove", genre: Jazz}\n- {name: "R&B <1>", url: "http://b"}\n'
 EVIL = "<script>alert(1)</script>"
@@ -28,7 +28,7 @@ def record(appliance: ServedAppliance, name: str, outcome: Outcome, summary: str
         store.finish_run(run, outcome, summary, now=clock.now(), attempts=1)
         recorded.append(run)
 
-    appliance.in_loop(add)  # the connection to the database is that of the service
+    appliance.call_in_loop(add)  # the connection to the database is that of the service
     return recorded[0]
 
 
@@ -40,7 +40,7 @@ def report(appliance: ServedAppliance, name: str, content: str) -> Path:
 
 
 def test_the_page_shows_the_track_and_the_volume(appliance: ServedAppliance) -> None:
-    text = appliance.ask("/").text
+    text = appliance.request("/").text
     assert "Blue Train" in text
     assert "John Coltrane" in text
     assert ">1:01</span>" in text
@@ -51,7 +51,7 @@ def test_the_page_shows_the_track_and_the_volume(appliance: ServedAppliance) -> 
 
 def test_each_button_works(appliance: ServedAppliance) -> None:
     def press(path: str, body: str = "") -> PlayerState:
-        assert appliance.ask(path, body).status == 303
+        assert appliance.request(path, body).status == 303
         return appliance.player.now
 
     assert press("/do/player/toggle").playback is PlaybackState.PAUSED
@@ -66,64 +66,64 @@ def test_each_button_works(appliance: ServedAppliance) -> None:
 
 
 def test_a_station_is_played_and_marked(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, stations=STATIONS)) as appliance:
-        assert 'aria-pressed="true"' not in appliance.ask("/").text
-        assert appliance.ask("/do/player/play-station", "station=R%26B+%3C1%3E").status == 303
+    with serving(configuration(tmp_path, stations=STATIONS)) as appliance:
+        assert 'aria-pressed="true"' not in appliance.request("/").text
+        assert appliance.request("/do/player/play-station", "station=R%26B+%3C1%3E").status == 303
         assert appliance.player.now.track is not None
         assert (appliance.player.now.track.uri, appliance.player.now.track.title) == ("http://b", "R&B <1>")
-        text = appliance.ask("/").text
+        text = appliance.request("/").text
         assert text.count('aria-pressed="true"') == 1
         assert "R&amp;B &lt;1&gt;" in text
 
 
 def test_a_changed_stations_file_is_reloaded(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, stations=STATIONS)) as appliance:
-        appliance.ask("/")
+    with serving(configuration(tmp_path, stations=STATIONS)) as appliance:
+        appliance.request("/")
         (tmp_path / "stations.yaml").write_text('- {name: Brand New, url: "http://n"}\n')
-        assert "Brand New" in appliance.ask("/").text
+        assert "Brand New" in appliance.request("/").text
 
 
 def test_an_invalid_stations_file_is_reported_and_the_rest_works(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, stations="- {name: X, url: nowhere}\n")) as appliance:
-        text = appliance.ask("/").text
+    with serving(configuration(tmp_path, stations="- {name: X, url: nowhere}\n")) as appliance:
+        text = appliance.request("/").text
         assert "stations.yaml:1:" in text
         assert "Blue Train" in text
 
 
 def test_without_a_player_the_page_shows_the_reason_and_the_jobs(tmp_path: Path) -> None:
-    with served(configuration(tmp_path), ListMusic(None, "MPD does not answer at localhost:6600")) as appliance:
-        text = appliance.ask("/").text
+    with serving(configuration(tmp_path), ListMusic(None, "MPD does not answer at localhost:6600")) as appliance:
+        text = appliance.request("/").text
         assert "MPD does not answer at localhost:6600" in text
         assert '<div id="player" hidden>' in text
-        assert "hello" in appliance.ask("/jobs").text
-        answer = appliance.ask("/do/player/play", "")
+        assert "hello" in appliance.request("/jobs").text
+        answer = appliance.request("/do/player/play", "")
         assert (answer.status, "MPD does not answer" in answer.text) == (503, True)
 
 
 def test_the_private_mpd_is_mentioned(appliance: ServedAppliance) -> None:
     appliance.daemon.hub.error, appliance.daemon.hub.uses_fallback = "the silent player is used", True
-    assert '<p class="note" id="player-problem" >the silent player is used</p>' in appliance.ask("/").text
+    assert '<p class="note" id="player-problem" >the silent player is used</p>' in appliance.request("/").text
 
 
 def test_an_empty_queue_is_mentioned(appliance: ServedAppliance) -> None:
-    appliance.in_loop(lambda: appliance.player.become(playback=PlaybackState.STOPPED, track=None, elapsed=None))
-    assert "Nothing is playing" in appliance.ask("/").text
-    assert appliance.ask("/api/v1/player").json["player"]["track"] is None
+    appliance.call_in_loop(lambda: appliance.player.set_state(playback=PlaybackState.STOPPED, track=None, elapsed=None))
+    assert "Nothing is playing" in appliance.request("/").text
+    assert appliance.request("/api/v1/player").json["player"]["track"] is None
 
 
 def test_run_now_starts_a_run_that_appears_in_the_history(appliance: ServedAppliance) -> None:
     target = "/jobs?started=hello#job-hello"
     assert (
         f'action="/do/jobs/hello/run"><input type="hidden" name="return_to" value="{target}"'
-        in appliance.ask("/jobs").text
+        in appliance.request("/jobs").text
     )
-    answer = appliance.ask("/do/jobs/hello/run", urlencode({"return_to": target}))
+    answer = appliance.request("/do/jobs/hello/run", urlencode({"return_to": target}))
     assert (answer.status, answer.headers["location"]) == (303, target)
-    assert "hello was started" in appliance.ask("/jobs?started=hello").text
-    assert "was started" not in appliance.ask("/jobs?started=other").text
-    appliance.eventually(lambda: "succeeded" in appliance.ask("/jobs").text)
-    assert "good morning" in appliance.ask("/runs/1").text
-    page = appliance.ask("/jobs/hello").text
+    assert "hello was started" in appliance.request("/jobs?started=hello").text
+    assert "was started" not in appliance.request("/jobs?started=other").text
+    appliance.wait_until(lambda: "succeeded" in appliance.request("/jobs").text)
+    assert "good morning" in appliance.request("/runs/1").text
+    page = appliance.request("/jobs/hello").text
     assert "/runs/1" in page
     assert "by hand" in page
 
@@ -131,23 +131,23 @@ def test_run_now_starts_a_run_that_appears_in_the_history(appliance: ServedAppli
 def test_a_running_job_is_not_started_twice(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     code = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(.02)"
-    with served(configuration(tmp_path, jobs=job("slow", code))) as appliance:
-        appliance.ask("/do/jobs/slow/run", "")
-        appliance.eventually(lambda: "running" in appliance.ask("/jobs").text)
-        answer = appliance.ask("/do/jobs/slow/run", "")
+    with serving(configuration(tmp_path, jobs=job("slow", code))) as appliance:
+        appliance.request("/do/jobs/slow/run", "")
+        appliance.wait_until(lambda: "running" in appliance.request("/jobs").text)
+        answer = appliance.request("/do/jobs/slow/run", "")
         assert (answer.status, "slow is running already, as run 1" in answer.text) == (409, True)
-        assert 'action="/do/jobs/slow/run"' not in appliance.ask("/jobs").text
-        assert 'action="/do/jobs/slow/cancel"' in appliance.ask("/jobs").text
+        assert 'action="/do/jobs/slow/run"' not in appliance.request("/jobs").text
+        assert 'action="/do/jobs/slow/cancel"' in appliance.request("/jobs").text
         gate.touch()
-        appliance.eventually(lambda: "succeeded" in appliance.ask("/jobs").text)
+        appliance.wait_until(lambda: "succeeded" in appliance.request("/jobs").text)
 
 
 def test_the_next_slot_shows_whether_the_chance_uses_it(tmp_path: Path) -> None:
     jobs = job("always", "", "    schedule: 0 6 * * *\n") + job(
         "rarely", "", "    schedule: 0 7 * * *\n    chance: 1/50\n"
     )
-    with served(configuration(tmp_path, jobs=jobs)) as appliance:
-        text = appliance.ask("/jobs").text
+    with serving(configuration(tmp_path, jobs=jobs)) as appliance:
+        text = appliance.request("/jobs").text
         assert "Next <b>to" in text
         assert "skipped by chance (1/50)" in text or "will run (chance 1/50)" in text
 
@@ -161,7 +161,7 @@ RARE = """    schedule: 0 7 * * *
 
 
 def test_an_error_ends_before_the_way_back_begins(appliance: ServedAppliance) -> None:
-    page = appliance.ask("/runs/999")
+    page = appliance.request("/runs/999")
     assert page.status == 404
     message = re.search(r'<p class="pre" id="error">(.*?)</p>\s*<p><a [^>]*>Back to the first page</a></p>', page.text)
     assert message
@@ -171,18 +171,18 @@ def test_an_error_ends_before_the_way_back_begins(appliance: ServedAppliance) ->
 
 def test_the_job_page_shows_its_schedule(tmp_path: Path) -> None:
     jobs = job("rare", "", RARE) + job("often", "", "    schedule: {every: 20m}\n") + job("plain", "")
-    with served(configuration(tmp_path, jobs=jobs)) as appliance:
-        rare = appliance.ask("/jobs/rare").text
+    with serving(configuration(tmp_path, jobs=jobs)) as appliance:
+        rare = appliance.request("/jobs/rare").text
         assert "Every day at 07:00" in rare
         assert "<dt>Started by</dt><dd>cron, from the crontab, or by hand</dd>" in rare
         assert "<dt>Chance</dt><dd>1/50 of the slots, at random</dd>" in rare
         assert "<dt>Misfire grace</dt><dd>starts up to 7m late</dd>" in rare
         assert "<dt>Timeout</dt><dd>stopped after 1h30m</dd>" in rare
-        often = appliance.ask("/jobs/often").text
+        often = appliance.request("/jobs/often").text
         assert "Every " in often
         assert "<dt>Started by</dt><dd>the daemon, or by hand</dd>" in often
         assert "<dt>Chance</dt>" not in often
-        plain = appliance.ask("/jobs/plain").text
+        plain = appliance.request("/jobs/plain").text
         assert "it runs only by hand" in plain
         assert "<dt>Misfire grace</dt>" not in plain
         assert "<dt>Timeout</dt><dd>stopped after 1h</dd>" in plain
@@ -191,7 +191,7 @@ def test_the_job_page_shows_its_schedule(tmp_path: Path) -> None:
 def test_the_strip_describes_each_run(appliance: ServedAppliance) -> None:
     record(appliance, "hello", Outcome.SUCCEEDED, "fine & well")
     record(appliance, "hello", Outcome.FAILED, EVIL)
-    text = appliance.ask("/jobs").text
+    text = appliance.request("/jobs").text
     assert re.search(r"succeeded in \d\.\ds: fine &amp; well</title>", text)
     assert re.search(r"failed in \d\.\ds: &lt;script&gt;", text)
     assert text.count('<g class="none">') == 18
@@ -204,7 +204,7 @@ def test_job_output_is_never_markup(appliance: ServedAppliance, path: str) -> No
     log.parent.mkdir(parents=True)
     log.write_text(EVIL)
     report(appliance, "hello/x.txt", EVIL)
-    text = appliance.ask(path).text
+    text = appliance.request(path).text
     assert EVIL not in text
     assert "&lt;script&gt;alert(1)" in text
 
@@ -214,28 +214,28 @@ def test_a_report_is_shown_by_its_kind(appliance: ServedAppliance) -> None:
     report(appliance, "hello/board.svg", "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
     report(appliance, "hello/blob.bin", "\x00")
     report(appliance, "hello/page.html", EVIL)
-    text = appliance.ask("/reports/hello/board.txt")
+    text = appliance.request("/reports/hello/board.txt")
     assert text.headers["content-type"].startswith("text/html")
     assert "o . o" in text.text
-    raw = appliance.ask("/reports/hello/board.txt?raw=1")
+    raw = appliance.request("/reports/hello/board.txt?raw=1")
     assert (raw.text, raw.headers["content-type"]) == ("o . o", "text/plain; charset=utf-8")
-    assert appliance.ask("/reports/hello/board.svg?raw=1").headers["content-type"] == "image/svg+xml"
-    assert appliance.ask("/reports/hello/blob.bin").headers["content-disposition"].startswith("attachment")
+    assert appliance.request("/reports/hello/board.svg?raw=1").headers["content-type"] == "image/svg+xml"
+    assert appliance.request("/reports/hello/blob.bin").headers["content-disposition"].startswith("attachment")
     for name in ("board.svg?raw=1", "page.html?raw=1", "blob.bin"):
-        policy = appliance.ask(f"/reports/hello/{name}").headers["content-security-policy"]
+        policy = appliance.request(f"/reports/hello/{name}").headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "sandbox" in policy
         assert "script-src" not in policy
-    assert "board.svg" in appliance.ask("/jobs").text
-    assert "board.svg" in appliance.ask("/reports").text
-    assert "board.svg" in appliance.ask("/parts/reports").text
-    assert "board.svg" in appliance.ask("/jobs/hello").text
+    assert "board.svg" in appliance.request("/jobs").text
+    assert "board.svg" in appliance.request("/reports").text
+    assert "board.svg" in appliance.request("/parts/reports").text
+    assert "board.svg" in appliance.request("/jobs/hello").text
 
 
 @pytest.mark.parametrize("name", ["board.svg", "board.PNG"])
 def test_a_picture_has_a_page_with_a_link_back(appliance: ServedAppliance, name: str) -> None:
     report(appliance, f"hello/{name}", "<svg xmlns='http://www.w3.org/2000/svg'/>")
-    answer = appliance.ask(f"/reports/hello/{name}")
+    answer = appliance.request(f"/reports/hello/{name}")
     assert answer.headers["content-type"].startswith("text/html")
     assert '<img src="?raw=1" alt="Board">' in answer.text
     assert 'href="/jobs/hello" aria-label="Back"' in answer.text
@@ -243,11 +243,11 @@ def test_a_picture_has_a_page_with_a_link_back(appliance: ServedAppliance, name:
 
 def test_an_html_report_is_sandboxed_in_a_frame(appliance: ServedAppliance) -> None:
     report(appliance, "hello/result.html", EVIL)
-    answer = appliance.ask("/reports/hello/result.html")
+    answer = appliance.request("/reports/hello/result.html")
     assert EVIL not in answer.text
     assert '<iframe class="framed" src="?raw=1" sandbox title="Result">' in answer.text
     assert 'href="/jobs/hello" aria-label="Back"' in answer.text
-    raw = appliance.ask("/reports/hello/result.html?raw=1")
+    raw = appliance.request("/reports/hello/result.html?raw=1")
     assert raw.text == EVIL
     assert "sandbox; frame-ancestors 'self'" in raw.headers["content-security-policy"]
     assert raw.headers["x-frame-options"] == "SAMEORIGIN"
@@ -270,9 +270,9 @@ def test_report_lists_stay_complete_while_a_run_replaces_reports(appliance: Serv
     writer.start()
     try:
         for _ in range(60):
-            assert appliance.ask("/reports").status == appliance.ask("/jobs/hello").status == 200
+            assert appliance.request("/reports").status == appliance.request("/jobs/hello").status == 200
             for name in reports.report_sets(folder):
-                assert appliance.ask(f"/reports/hello/{name}").status in (200, 404)
+                assert appliance.request(f"/reports/hello/{name}").status in (200, 404)
     finally:
         done.set()
         writer.join()
@@ -288,22 +288,22 @@ def test_dated_reports_are_on_the_job_page_with_their_files(appliance: ServedApp
         report(appliance, f"hello/{name}", "<svg xmlns='http://www.w3.org/2000/svg'/>")
     report(appliance, "hello/2026-11-21_0330/.half", "x")
     dates = ["hello/2026-11-21_0330", "hello/2026-11-20_0330"]
-    assert listed(appliance, "/jobs/hello") == ["hello/result.txt", *dates, "hello"]  # at last, the index by year
-    assert listed(appliance, "/reports/hello") == dates
-    assert "21 Nov 2026, 03:30" in appliance.ask("/jobs/hello").text
-    assert listed(appliance, "/reports/hello/2026-11-21_0330") == [
+    assert list_reports(appliance, "/jobs/hello") == ["hello/result.txt", *dates, "hello"]  # at last, the index by year
+    assert list_reports(appliance, "/reports/hello") == dates
+    assert "21 Nov 2026, 03:30" in appliance.request("/jobs/hello").text
+    assert list_reports(appliance, "/reports/hello/2026-11-21_0330") == [
         "hello/2026-11-21_0330/result.txt",
         "hello/2026-11-21_0330/cross.svg",
     ]
-    assert 'href="/jobs/hello" aria-label="Back"' in appliance.ask("/reports/hello/2026-11-21_0330").text
-    text = appliance.ask("/reports/hello/2026-11-21_0330/result.txt").text
+    assert 'href="/jobs/hello" aria-label="Back"' in appliance.request("/reports/hello/2026-11-21_0330").text
+    text = appliance.request("/reports/hello/2026-11-21_0330/result.txt").text
     assert 'href="/reports/hello/2026-11-21_0330" aria-label="Back"' in text
-    assert appliance.ask("/reports/hello/2026-11-20_0330/result.html?raw=1").text.startswith("<svg")
-    assert listed(appliance, "/reports") == ["hello/result.txt"], "the list has the newest alone"
-    dated = appliance.ask("/api/v1/reports/hello").json
+    assert appliance.request("/reports/hello/2026-11-20_0330/result.html?raw=1").text.startswith("<svg")
+    assert list_reports(appliance, "/reports") == ["hello/result.txt"], "the list has the newest alone"
+    dated = appliance.request("/api/v1/reports/hello").json
     assert [each["date"] for each in dated] == ["2026-11-21_0330", "2026-11-20_0330"]
     assert [each["file"] for each in dated[0]["files"]] == ["result.txt", "cross.svg"]
-    assert appliance.ask("/api/v1/reports/nobody").status == 404
+    assert appliance.request("/api/v1/reports/nobody").status == 404
 
 
 TWEETS = """  tweets:
@@ -315,8 +315,8 @@ networks:
 """
 
 
-def listed(appliance: ServedAppliance, path: str) -> list[str]:
-    return re.findall(r'href="/reports/([^"]+)"', appliance.ask(path).text)
+def list_reports(appliance: ServedAppliance, path: str) -> list[str]:
+    return re.findall(r'href="/reports/([^"]+)"', appliance.request(path).text)
 
 
 @pytest.mark.parametrize("path", ["/jobs", "/parts/reports"])
@@ -325,26 +325,26 @@ def test_a_job_with_many_reports_leaves_room_for_others(appliance: ServedApplian
     for number in range(8):
         os.utime(report(appliance, f"pegs/{number}.svg", ""), (10 + number, 10 + number))
     report(appliance, "pegs/result.txt", "x")
-    assert listed(appliance, path) == ["pegs/result.txt", "pegs/7.svg", "pegs/6.svg", "preview/posts.txt"]
-    assert "All reports" in appliance.ask(path).text
-    assert len(listed(appliance, "/reports")) == 10
+    assert list_reports(appliance, path) == ["pegs/result.txt", "pegs/7.svg", "pegs/6.svg", "preview/posts.txt"]
+    assert "All reports" in appliance.request(path).text
+    assert len(list_reports(appliance, "/reports")) == 10
 
 
 def test_with_many_jobs_each_shows_its_newest_report(appliance: ServedAppliance) -> None:
     for number in range(5):
         os.utime(report(appliance, f"job{number}/a.txt", "x"), (number, number))
         os.utime(report(appliance, f"job{number}/b.txt", "x"), (10 + number, 10 + number))
-    assert listed(appliance, "/jobs") == [f"job{number}/b.txt" for number in (4, 3, 2, 1, 0)]
+    assert list_reports(appliance, "/jobs") == [f"job{number}/b.txt" for number in (4, 3, 2, 1, 0)]
 
 
 def test_preview_posts_are_on_the_job_page_with_a_link_back(tmp_path: Path) -> None:
-    with served(configuration(tmp_path, jobs=job("hello", "") + TWEETS)) as appliance:
+    with serving(configuration(tmp_path, jobs=job("hello", "") + TWEETS)) as appliance:
         report(appliance, "preview/posts.txt", "x")
         report(appliance, "old/x.txt", "x")
-        assert listed(appliance, "/jobs/tweets") == ["preview/posts.txt"]
-        assert listed(appliance, "/jobs/hello") == []
-        assert 'href="/jobs/tweets" aria-label="Back"' in appliance.ask("/reports/preview/posts.txt").text
-        assert 'href="/reports" aria-label="Back"' in appliance.ask("/reports/old/x.txt").text
+        assert list_reports(appliance, "/jobs/tweets") == ["preview/posts.txt"]
+        assert list_reports(appliance, "/jobs/hello") == []
+        assert 'href="/jobs/tweets" aria-label="Back"' in appliance.request("/reports/preview/posts.txt").text
+        assert 'href="/reports" aria-label="Back"' in appliance.request("/reports/old/x.txt").text
 
 
 OUTSIDE = [
@@ -386,17 +386,17 @@ def test_no_path_leads_out_of_the_reports(appliance: ServedAppliance) -> None:
         (folder / link).symlink_to(appliance.daemon.appliance.config.path)
     (folder / "2026-11-22_0330").symlink_to(appliance.daemon.appliance.config.state_dir)
     for path in OUTSIDE:
-        answer = appliance.ask(path)
+        answer = appliance.request(path)
         assert answer.status == 404, path
         assert "kind: command" not in answer.text, path
 
 
 def test_a_long_report_is_truncated_with_a_note(appliance: ServedAppliance) -> None:
     report(appliance, "hello/x.txt", "x" * 500_000)
-    answer = appliance.ask("/reports/hello/x.txt")
+    answer = appliance.request("/reports/hello/x.txt")
     assert len(answer.body) < 410_000
     assert "This is only its beginning" in answer.text
-    assert len(appliance.ask("/reports/hello/x.txt?raw=1").body) == 500_000
+    assert len(appliance.request("/reports/hello/x.txt?raw=1").body) == 500_000
 
 
 NOWHERE = ["/jobs/helo", "/runs/99", "/nowhere", "/parts/jobs/helo", "/runs/x"]
@@ -405,14 +405,14 @@ BEYOND = [
     str(2**63),
     "9" * 20,
     "9" * 5000,
-]  # the largest of SQLite, and what neither it nor int() takes
+]  # the largest of SQLite, and values that neither it nor int() accepts
 
 
 @pytest.mark.parametrize(
     "path", [*NOWHERE, *(f"{each}/runs/{number}" for each in ("", "/api/v1") for number in BEYOND)]
 )
 def test_a_missing_page_is_404_with_a_sentence(appliance: ServedAppliance, path: str) -> None:
-    answer = appliance.ask(path)
+    answer = appliance.request(path)
     assert answer.status == 404
     assert "no " in answer.text
     assert "Traceback" not in answer.text
@@ -421,9 +421,9 @@ def test_a_missing_page_is_404_with_a_sentence(appliance: ServedAppliance, path:
 def test_a_long_history_is_paged(appliance: ServedAppliance) -> None:
     for _ in range(60):
         record(appliance, "hello", Outcome.SUCCEEDED, "")
-    first = appliance.ask("/jobs/hello").text
+    first = appliance.request("/jobs/hello").text
     assert "?before=11" in first
-    older = appliance.ask("/jobs/hello?before=11").text
+    older = appliance.request("/jobs/hello?before=11").text
     assert "/runs/10" in older
     assert "/runs/11" not in older
     assert "?before" not in older
@@ -431,7 +431,7 @@ def test_a_long_history_is_paged(appliance: ServedAppliance) -> None:
 
 def test_the_history_of_a_removed_job_stays(appliance: ServedAppliance) -> None:
     record(appliance, "gone", Outcome.SUCCEEDED, "long ago")
-    text = appliance.ask("/jobs/gone").text
+    text = appliance.request("/jobs/gone").text
     assert "no longer in the configuration" in text
     assert "long ago" in text
-    assert appliance.ask("/jobs/gone/run", "").status == 404
+    assert appliance.request("/jobs/gone/run", "").status == 404

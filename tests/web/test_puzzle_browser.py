@@ -12,7 +12,7 @@ from pi_appliance.puzzles.daily import DailyPuzzle, read_daily
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
 from tests.web.chromium import CHROMIUM
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_browser import WIDTHS, browser, phone
 
 pytestmark = [
@@ -31,7 +31,7 @@ _COLOURS = "(each) => [getComputedStyle(each).backgroundColor, getComputedStyle(
 
 @pytest.fixture
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
-    with served(configuration(tmp_path, jobs=JOBS)) as result:
+    with serving(configuration(tmp_path, jobs=JOBS)) as result:
         reports = result.daemon.appliance.config.reports
         boards = ("numbers", "sudoku", "sample"), ("pegs", "peg-solitaire", "cross"), ("sea", "bimaru", "small")
         for job, puzzle, board in boards:
@@ -40,9 +40,9 @@ def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
 
 
 def daily(appliance: ServedAppliance, job: str = "numbers") -> DailyPuzzle:
-    found = read_daily(appliance.daemon.appliance.config.reports / job / "result.json")
-    assert found
-    return found
+    daily_puzzle = read_daily(appliance.daemon.appliance.config.reports / job / "result.json")
+    assert daily_puzzle
+    return daily_puzzle
 
 
 def empty_cells(page: Page) -> list[int]:
@@ -52,14 +52,14 @@ def empty_cells(page: Page) -> list[int]:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_a_sudoku_is_solved_on_the_phone(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
-    found = daily(appliance)
-    assert found.grid
+    daily_puzzle = daily(appliance)
+    assert daily_puzzle.grid
     with phone(browser, appliance, script=script) as page:
         page.goto(f"{appliance.origin}/puzzles/today/sudoku")
         shown, window = page.evaluate(WIDTHS) if script else (0, 0)
         assert shown <= window
         first, *others = empty_cells(page)
-        wrong = "1" if found.grid.solution[first] != "1" else "2"
+        wrong = "1" if daily_puzzle.grid.solution[first] != "1" else "2"
         page.locator(f"[name=cell-{first}]").fill(wrong)
         hint = page.get_by_role("button", name="Hint")
         place = hint.evaluate("(each) => each.offsetTop")
@@ -69,9 +69,9 @@ def test_a_sudoku_is_solved_on_the_phone(browser: Browser, appliance: ServedAppl
         expect(page.locator(f"[name=cell-{first}]")).to_have_attribute("aria-invalid", "true")
         page.locator(f"[name=cell-{first}]").fill("")
         page.get_by_role("button", name="Hint").tap()
-        expect(page.locator("#said")).to_have_text(found.hints[0].text)
+        expect(page.locator("#said")).to_have_text(daily_puzzle.hints[0].text)
         for cell in (first, *others):
-            page.locator(f"[name=cell-{cell}]").fill(found.grid.solution[cell])
+            page.locator(f"[name=cell-{cell}]").fill(daily_puzzle.grid.solution[cell])
         if not script:
             page.get_by_role("button", name="Check").tap()
         expect(page.locator("#said")).to_have_text("Solved. Well done!")
@@ -130,14 +130,14 @@ def test_it_is_printed_on_one_page_without_navigation(
 
 @pytest.mark.parametrize("script", [True, False])
 def test_a_bimaru_is_solved_on_the_phone(browser: Browser, appliance: ServedAppliance, script: bool) -> None:
-    found = daily(appliance, "sea")
-    assert found.grid
+    daily_puzzle = daily(appliance, "sea")
+    assert daily_puzzle.grid
     with phone(browser, appliance, script=script) as page:
         page.goto(f"{appliance.origin}/puzzles/today/bimaru")
         if script:
             shown, window = page.evaluate(WIDTHS)
             assert shown <= window
-        first, *others = [cell for cell in empty_cells(page) if found.grid.solution[cell] == "X"]
+        first, *others = [cell for cell in empty_cells(page) if daily_puzzle.grid.solution[cell] == "X"]
         for cell in (first, *others):
             square = page.locator(f"[name=cell-{cell}]")
             if script:

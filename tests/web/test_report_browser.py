@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, FrameLocator, expect
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FakeContext
 from tests.web.chromium import CHROMIUM
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
 from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 
 pytestmark = [
@@ -17,21 +17,23 @@ pytestmark = [
     pytest.mark.slow,
 ]
 __all__ = ["browser"]  # the fixture
-SHOWN = "(frames) => frames.map((each, number) => getComputedStyle(each).visibility == 'visible' ? number : -1)"
+VISIBLE_FRAMES = (
+    "(frames) => frames.map((each, number) => getComputedStyle(each).visibility == 'visible' ? number : -1)"
+)
 
 
 @pytest.fixture
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     """Serve a page with a puzzle report."""
-    with served(configuration(tmp_path, jobs=job("pegs", ""))) as result:
+    with serving(configuration(tmp_path, jobs=job("pegs", ""))) as result:
         options = Options(puzzle="peg-solitaire", boards=[Path("cross"), Path("full"), Path("diamond")])
         run(options, FakeContext(result.daemon.appliance.config.reports / "pegs", job="pegs"))
         yield result
 
 
-def shown(page: FrameLocator) -> list[int]:
+def visible_frames(page: FrameLocator) -> list[int]:
     """Return the visible frames of the first player."""
-    result = page.locator("#s0 .frame").evaluate_all(SHOWN)
+    result = page.locator("#s0 .frame").evaluate_all(VISIBLE_FRAMES)
     return [number for number in result if number >= 0]
 
 
@@ -44,17 +46,17 @@ def test_a_solution_is_animated_and_stepped_through_by_hand(
         page.goto(f"{appliance.origin}/reports/pegs/result.html")
         inside = page.frame_locator("iframe.framed")
         expect(inside.get_by_role("heading", name="cross", exact=True)).to_be_visible()
-        begun = shown(inside)
-        appliance.eventually(lambda: shown(inside) not in ([], begun))
+        begun = visible_frames(inside)
+        appliance.wait_until(lambda: visible_frames(inside) not in ([], begun))
         inside.locator("#s0 summary").first.click()
         inside.locator("#s0 .all label").nth(2).click()
-        assert shown(inside) == [2]
+        assert visible_frames(inside) == [2]
         inside.locator("#s0 .frame").nth(2).get_by_title("Next step").click()
-        assert shown(inside) == [3]
+        assert visible_frames(inside) == [3]
         inside.locator("#s0 .frame").nth(3).get_by_title("Previous step").click()
-        assert shown(inside) == [2]
+        assert visible_frames(inside) == [2]
         inside.locator("#s0 .frame").nth(2).get_by_text("Play").click()
-        appliance.eventually(lambda: shown(inside) not in ([], [2]))
+        appliance.wait_until(lambda: visible_frames(inside) not in ([], [2]))
         page.get_by_label("Back").tap()
         expect(page).to_have_url(f"{appliance.origin}/jobs/pegs")
     assert not [each for each in complaints if "script" not in each.lower()], complaints

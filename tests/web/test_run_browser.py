@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from pi_appliance.storage.model import Outcome
 from tests.web.chromium import CHROMIUM
-from tests.web.served_appliance import ServedAppliance, configuration, job, served
+from tests.web.served_appliance import ServedAppliance, configuration, job, serving
 from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
 from tests.web.test_pages import record
 
@@ -30,7 +30,7 @@ print('the last l\\u00efne', flush=True)
 @pytest.fixture
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     jobs = job("prints", PRINTS) + job("fails", "raise SystemExit(1)")
-    with served(configuration(tmp_path, jobs=jobs)) as result:
+    with serving(configuration(tmp_path, jobs=jobs)) as result:
         yield result
         (tmp_path / "go on").touch()
 
@@ -86,11 +86,11 @@ def test_only_the_end_of_a_long_output_is_shown(appliance: ServedAppliance) -> N
     log = appliance.daemon.appliance.log_path("prints", run)
     log.parent.mkdir(parents=True)
     log.write_text("first line\n" + "x" * 90_000 + "\nlast line\n")
-    page = appliance.ask(f"/runs/{run}").text
+    page = appliance.request(f"/runs/{run}").text
     assert "first line" not in page
     assert "last line" in page
     assert len(page) < 75_000
-    assert "first line" in appliance.ask(f"/runs/{run}?all").text
+    assert "first line" in appliance.request(f"/runs/{run}?all").text
 
 
 def test_a_failure_is_dismissed_where_it_is_shown(browser: Browser, appliance: ServedAppliance) -> None:
@@ -108,13 +108,13 @@ def test_a_failure_is_dismissed_where_it_is_shown(browser: Browser, appliance: S
     with phone(browser, appliance, script=False, path="/jobs/fails") as page:
         page.get_by_role("button", name="Dismiss the failure").tap()
         expect(page.get_by_role("button", name="Dismiss the failure")).to_have_count(0)
-    assert "failing" not in appliance.ask("/parts/banner").text
+    assert "failing" not in appliance.request("/parts/banner").text
 
 
 def test_a_long_list_of_jobs_comes_in_pages(browser: Browser, tmp_path: Path) -> None:
     jobs = "".join(job(f"job-{number:02}", "", "    schedule: '@daily'\n") for number in range(56))
-    with served(configuration(tmp_path, jobs=jobs)) as appliance:
-        page = appliance.ask("/jobs", Accept_Encoding="gzip")
+    with serving(configuration(tmp_path, jobs=jobs)) as appliance:
+        page = appliance.request("/jobs", Accept_Encoding="gzip")
         assert len(page.body) < 10_000, "bytes, compressed"
         with phone(browser, appliance, path="/jobs") as page:
             expect(page.locator(".job")).to_have_count(24)

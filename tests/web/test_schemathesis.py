@@ -1,7 +1,7 @@
 """Random and malformed requests to every operation, held to the OpenAPI document by schemathesis.
 
 It is not an extra of the project: `.venv-test/bin/pip install schemathesis`. Nothing restarts and no
-Wi-Fi changes: the service is real, the machine behind it is not. Another test sends them to a
+Wi-Fi changes: the service is real, the machine is not. Another test sends them to a
 running daemon with MPD and a password.
 """
 
@@ -16,8 +16,8 @@ import pytest
 
 from tests.fakes.mpd_server import Tags, needs_mpd, running_mpd
 from tests.installation import Installation
-from tests.test_daemon import up
-from tests.web.served_appliance import configuration, served, set_password
+from tests.test_daemon import running_daemon
+from tests.web.served_appliance import configuration, serving, set_password
 from tests.web.test_openapi import JOBS, STATIONS, STREAM, prepare
 
 PROGRAM = Path(sys.executable).with_name("st")
@@ -25,7 +25,7 @@ OPTIONS = Path(__file__).with_name("schemathesis.toml")
 STRICT_OPTIONS = Path(__file__).with_name("schemathesis_daemon.toml")
 SECONDS = 200  # of random requests
 DAEMON_SECONDS = 60  # of those to the running daemon
-PASSWORD = "/password"  # changes what every later request needs
+PASSWORD = "/password"  # changes a precondition of every later request
 
 # Requests that the running daemon must not get, and why.
 UNSAFE = (
@@ -59,7 +59,7 @@ pytestmark = [
     ids=["all", "password"],
 )
 def test_no_request_breaks_what_the_document_promises(tmp_path: Path, selection: tuple[str, ...]) -> None:
-    with served(configuration(tmp_path / "appliance", jobs=JOBS, stations=STATIONS)) as appliance:
+    with serving(configuration(tmp_path / "appliance", jobs=JOBS, stations=STATIONS)) as appliance:
         prepare(appliance)
         check(tmp_path, appliance.origin, OPTIONS, SECONDS, *selection)
 
@@ -68,7 +68,7 @@ def test_no_request_breaks_what_the_document_promises(tmp_path: Path, selection:
 def test_a_running_daemon_keeps_what_its_document_promises(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     tracks = {"one.wav": Tags("One", "Someone", "Something", "", "Pop", "2001", "1", b"")}
-    with running_mpd(tmp_path / "mpd", music=tracks, keeps=("playlists", "stickers")) as mpd:
+    with running_mpd(tmp_path / "mpd", music=tracks, databases=("playlists", "stickers")) as mpd:
         player = f"player: {{kind: mpd, with: {{address: '{mpd.address}'}}}}"
         notifiers = "notifiers: {screen: {kind: command, with: {run: [cat]}}}\nnotify: {on-failure: [screen]}"
         cluster = "cluster: {scheduler: 'tcp://127.0.0.1:9'}"
@@ -78,14 +78,14 @@ def test_a_running_daemon_keeps_what_its_document_promises(tmp_path: Path) -> No
         jobs, networks = JOBS.split("networks:")
         installation.write(textwrap.dedent(jobs), "\n".join([*rest, f"networks:{networks}"]))
         set_password(installation.config, SECRET)
-        with up(installation) as daemon:
+        with running_daemon(installation) as daemon:
             excluded = [word for path in UNSAFE for word in ("--exclude-path", path)]
             sign_in = ("--header", f"Authorization: Bearer {SECRET}")
             try:
                 check(tmp_path, daemon.page, STRICT_OPTIONS, DAEMON_SECONDS, *sign_in, *excluded)
-                assert "Traceback" not in daemon.said
+                assert "Traceback" not in daemon.output
             finally:
-                daemon.hears(signal.SIGTERM)  # it then ends its runs; a kill leaves them
+                daemon.send_signal(signal.SIGTERM)  # it then ends its runs; a kill leaves them
                 daemon.status()
 
 

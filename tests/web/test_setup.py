@@ -15,7 +15,7 @@ from pi_appliance.system import clock
 from tests.installation import Installation
 from tests.web.chromium import CHROMIUM
 from tests.web.list_player import ListMusic, ListPlayer
-from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, serving, set_password
 from tests.web.test_browser import browser, phone
 
 __all__ = ["browser"]
@@ -31,7 +31,7 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def new(config: Path) -> Iterator[ServedAppliance]:
-    with served(config, ListMusic(ListPlayer())) as appliance:
+    with serving(config, ListMusic(ListPlayer())) as appliance:
         yield appliance
 
 
@@ -44,7 +44,7 @@ def choose_password(appliance: ServedAppliance, password: str = PASSWORD, again:
     """Send the form of the first step, and keep the cookie; return the status."""
     fields = {"code": code or code_of(appliance), "password": password, "again": again or password}
     body = "&".join(f"{name}={quote(value)}" for name, value in fields.items())
-    answer = appliance.ask("/setup/password", body)
+    answer = appliance.request("/setup/password", body)
     if answer.status == 303:
         assert answer.headers["location"] == "/setup/name"
         appliance.cookie = answer.headers["set-cookie"].partition(";")[0]
@@ -56,40 +56,40 @@ PAGES = ["/", "/jobs", "/more", "/settings", "/sign-in", "/join/x", "/setup/name
 
 def test_before_the_set_up_nothing_else_answers(new: ServedAppliance) -> None:
     for path in PAGES:
-        answer = new.ask(path)
+        answer = new.request(path)
         assert (answer.status, answer.headers.get("location")) == (303, "/setup"), path
     for path in ("/api/v1/state", "/api/v1/config", "/events", "/metrics"):
         for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {code_of(new)}"}):
-            answer = new.ask(path, **headers)
+            answer = new.request(path, **headers)
             assert answer.status == 401
             assert "open /setup in a browser" in answer.text
     for path, body in (("/sign-in", "password="), ("/jobs/announce/run", ""), ("/setup/name", "name=Mine")):
-        answer = new.ask(path, body)
+        answer = new.request(path, body)
         assert (answer.status, answer.headers["location"]) == (303, "/setup")
         assert "set-cookie" not in answer.headers
-    assert new.ask("/health").status == 200
-    assert new.ask("/setup", Host="evil.example").status == 421
-    assert "this appliance is new" in new.ask("/setup").text.lower()
-    assert code_of(new) not in new.ask("/setup").text
+    assert new.request("/health").status == 200
+    assert new.request("/setup", Host="evil.example").status == 421
+    assert "this appliance is new" in new.request("/setup").text.lower()
+    assert code_of(new) not in new.request("/setup").text
 
 
 def test_the_code_is_private_and_readable_and_survives_a_restart(config: Path) -> None:
-    with served(config) as appliance:
+    with serving(config) as appliance:
         code = code_of(appliance)
         file = config.parent / "state" / "setup.json"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert len(code) == 9
         assert not set(code) & set("01OIL")
-    with served(config) as appliance:
+    with serving(config) as appliance:
         assert code_of(appliance) == code
         for typed in (code, code.lower().replace("-", " "), f" {code.replace('-', '')} "):
-            assert 'name="again"' in appliance.ask(f"/setup?code={quote(typed)}").text, "a look does not use it up"
+            assert 'name="again"' in appliance.request(f"/setup?code={quote(typed)}").text, "a look does not use it up"
         assert choose_password(appliance) == 303
 
 
 def test_codes_cannot_be_guessed(new: ServedAppliance) -> None:
-    assert [new.ask("/setup?code=AAAA-AAAA").status for _ in range(4)] == [401, 401, 401, 429]
-    assert new.ask(f"/setup?code={code_of(new)}").status == 429
+    assert [new.request("/setup?code=AAAA-AAAA").status for _ in range(4)] == [401, 401, 401, 429]
+    assert new.request(f"/setup?code={code_of(new)}").status == 429
     assert choose_password(new) == 429
     new.ticks.now += 2
     assert choose_password(new, code="BBBB-BBBB") == 401
@@ -105,41 +105,41 @@ def test_a_password_ends_the_code_and_signs_in_this_device(config: Path, new: Se
     assert choose_password(new) == 303
     assert config.with_name("secrets.env").read_text() == "WEB_PASSWORD=open sesame\n"
     assert stat.S_IMODE(config.with_name("secrets.env").stat().st_mode) == 0o600
-    assert new.ask("/api/v1/state").status == 200
-    assert "The set-up is not finished" in new.ask("/jobs").text
+    assert new.request("/api/v1/state").status == 200
+    assert "The set-up is not finished" in new.request("/jobs").text
     owner, new.cookie = new.cookie, ""
-    assert new.ask("/api/v1/state").status == 401
-    assert new.ask(f"/setup?code={code}").headers["location"].startswith("/sign-in")
-    assert new.ask("/setup/password", f"code={code}&password=another1&again=another1").status == 303
+    assert new.request("/api/v1/state").status == 401
+    assert new.request(f"/setup?code={code}").headers["location"].startswith("/sign-in")
+    assert new.request("/setup/password", f"code={code}&password=another1&again=another1").status == 303
     assert "open sesame" in config.with_name("secrets.env").read_text()
     new.cookie = owner
-    assert new.ask("/setup").headers["location"] == "/setup/name"
-    assert new.ask("/setup/done", "").headers["location"] == "/"
-    assert "The set-up is not finished" not in new.ask("/jobs").text
+    assert new.request("/setup").headers["location"] == "/setup/name"
+    assert new.request("/setup/done", "").headers["location"] == "/"
+    assert "The set-up is not finished" not in new.request("/jobs").text
 
 
 def test_an_interrupted_set_up_goes_on_with_the_password(config: Path) -> None:
-    with served(config) as appliance:
+    with serving(config) as appliance:
         choose_password(appliance)
-    with served(config) as appliance:
-        assert appliance.ask("/setup").headers["location"] == "/sign-in?to=/setup"
-        answer = appliance.ask("/sign-in", "password=open sesame&to=/setup")
+    with serving(config) as appliance:
+        assert appliance.request("/setup").headers["location"] == "/sign-in?to=/setup"
+        answer = appliance.request("/sign-in", "password=open sesame&to=/setup")
         appliance.cookie = answer.headers["set-cookie"].partition(";")[0]
-        assert appliance.ask("/setup").headers["location"] == "/setup/name"
-        assert "The set-up is not finished" in appliance.ask("/jobs").text
+        assert appliance.request("/setup").headers["location"] == "/setup/name"
+        assert "The set-up is not finished" in appliance.request("/jobs").text
 
 
 def test_an_interrupted_set_up_goes_on_with_the_next_step(config: Path, new: ServedAppliance) -> None:
     choose_password(new)
-    new.ask("/setup/name", "name=Kitchen")
-    assert new.ask("/setup").headers["location"] == "/setup/time-zone"
-    assert new.ask("/setup/time-zone", "zone=Mars/Base").status == 422
-    assert new.ask("/setup").headers["location"] == "/setup/time-zone"
-    new.ask("/setup/time-zone", "zone=Asia/Kolkata")
-    assert new.ask("/setup").headers["location"] == "/setup/music"
-    assert new.ask("/setup/done", "").headers["location"] == "/"
-    new.ask("/setup/name", "name=Shelf")  # a look back later does not begin it again
-    assert "The set-up is not finished" not in new.ask("/jobs").text
+    new.request("/setup/name", "name=Kitchen")
+    assert new.request("/setup").headers["location"] == "/setup/time-zone"
+    assert new.request("/setup/time-zone", "zone=Mars/Base").status == 422
+    assert new.request("/setup").headers["location"] == "/setup/time-zone"
+    new.request("/setup/time-zone", "zone=Asia/Kolkata")
+    assert new.request("/setup").headers["location"] == "/setup/music"
+    assert new.request("/setup/done", "").headers["location"] == "/"
+    new.request("/setup/name", "name=Shelf")  # a look back later does not begin it again
+    assert "The set-up is not finished" not in new.request("/jobs").text
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_interrupted_set_up_goes_on_with_the_next_step(config: Path, new: Ser
 )
 def test_a_time_zone_is_found_by_its_city(new: ServedAppliance, typed: str, zone: str) -> None:
     choose_password(new)
-    assert new.ask("/setup/time-zone", urlencode({"zone": typed})).status == 303
+    assert new.request("/setup/time-zone", urlencode({"zone": typed})).status == 303
     assert new.daemon.appliance.config.time_zone.key == zone
 
 
@@ -171,28 +171,28 @@ def test_the_way_back_never_leads_to_a_form_that_was_sent(browser: Browser, new:
 def test_each_step_changes_the_file_and_nothing_else_in_it(config: Path, new: ServedAppliance) -> None:
     choose_password(new)
     before = config.read_text()
-    assert new.ask("/setup/name", f"name={quote('Küche')}").headers["location"] == "/setup/time-zone"
-    assert "<title>Jobs · Küche</title>" in new.ask("/jobs").text
-    assert new.ask("/setup/name", "name=" + "x" * 41).status == 422
-    answer = new.ask("/setup/time-zone", "zone=Mars/Base")
+    assert new.request("/setup/name", f"name={quote('Küche')}").headers["location"] == "/setup/time-zone"
+    assert "<title>Jobs · Küche</title>" in new.request("/jobs").text
+    assert new.request("/setup/name", "name=" + "x" * 41).status == 422
+    answer = new.request("/setup/time-zone", "zone=Mars/Base")
     assert (answer.status, "appliance.yaml" in answer.text) == (422, False)
     assert "no time zone is called &#39;Mars/Base&#39;" in answer.text
-    assert '<option value="Asia/Kolkata">' in new.ask("/setup/time-zone").text
-    assert new.ask("/setup/time-zone", "zone=Asia/Kolkata").headers["location"] == "/setup/music"
+    assert '<option value="Asia/Kolkata">' in new.request("/setup/time-zone").text
+    assert new.request("/setup/time-zone", "zone=Asia/Kolkata").headers["location"] == "/setup/music"
     after = config.read_text()
     assert after == before.replace("Europe/London", "Asia/Kolkata") + "name: Küche\n"
-    assert "Is music to play here" in new.ask("/setup/music").text
-    assert new.ask("/setup/music", "music=yes").headers["location"] == "/setup/music"
+    assert "Is music to play here" in new.request("/setup/music").text
+    assert new.request("/setup/music", "music=yes").headers["location"] == "/setup/music"
     assert config.read_text() == after + "player:\n  kind: mpd\n"
-    assert new.ask("/setup/music", "music=no").headers["location"] == "/setup/done"
+    assert new.request("/setup/music", "music=no").headers["location"] == "/setup/done"
     assert config.read_text() == after
 
 
 def test_the_test_sound_is_an_announcement_within_the_limits(config: Path, new: ServedAppliance) -> None:
     config.write_text(config.read_text() + "player: {kind: mpd}\nvolume: {maximum: 50}\n")
     choose_password(new)
-    new.ask("/setup/name", "name=Kitchen")  # reads the file again
-    page = new.ask("/setup/music").text
+    new.request("/setup/name", "name=Kitchen")  # reads the file again
+    page = new.request("/setup/music").text
     assert 'max="50" value="30"' in page, "the first sound is not loud"
     sounds: list[RunRequest] = []
 
@@ -205,32 +205,32 @@ def test_the_test_sound_is_an_announcement_within_the_limits(config: Path, new: 
         sounds.append(request)
 
     new.daemon.start_request = run  # type: ignore[method-assign]
-    assert new.ask("/setup/sound", "volume=20").headers["location"] == "/setup/music?played=20"
-    assert 'max="50" value="20"' in new.ask("/setup/music?played=20").text
-    assert new.ask("/setup/sound", "volume=101").status == 422
+    assert new.request("/setup/sound", "volume=20").headers["location"] == "/setup/music?played=20"
+    assert 'max="50" value="20"' in new.request("/setup/music?played=20").text
+    assert new.request("/setup/sound", "volume=101").status == 422
     assert new.player.now.volume == 20
     assert [(each.job, each.arguments["source"]) for each in sounds] == [("announce", "chime")]
-    failed = new.ask("/setup/sound", "volume=20")
+    failed = new.request("/setup/sound", "volume=20")
     assert (failed.status, "no such card" in failed.text, "A chime plays" in failed.text) == (422, True, False)
     new.daemon.hub.list_player, new.daemon.hub.error = None, "nothing listens at localhost:6600; start it"
-    page = new.ask("/setup/music").text
+    page = new.request("/setup/music").text
     assert "nothing listens at localhost:6600; start it" in page
     assert "/setup/sound" not in page
 
 
 def test_on_this_machine_only_no_password_is_needed(tmp_path: Path) -> None:
-    with served(configuration(tmp_path)) as appliance:
-        assert appliance.ask("/jobs").status == 200
+    with serving(configuration(tmp_path)) as appliance:
+        assert appliance.request("/jobs").status == 200
         assert not (tmp_path / "state" / "setup.json").exists()
 
 
 def test_a_password_written_by_hand_ends_the_set_up(config: Path) -> None:
-    with served(config) as appliance:
+    with serving(config) as appliance:
         assert code_of(appliance)
     set_password(config, "open sesame")
-    with served(config) as appliance:
+    with serving(config) as appliance:
         assert not (config.parent / "state" / "setup.json").exists()
-        assert appliance.ask("/").headers["location"] == "/sign-in"
+        assert appliance.request("/").headers["location"] == "/sign-in"
 
 
 def test_the_program_shows_the_code_until_there_is_a_password(installation: Installation) -> None:
@@ -243,8 +243,8 @@ def test_the_program_shows_the_code_until_there_is_a_password(installation: Inst
     with installation.start("up") as daemon:
         try:
             assert daemon.stdout is not None
-            said = next(line for line in daemon.stdout if "Its code is" in line)
-            code = said.split()[-1]
+            output = next(line for line in daemon.stdout if "Its code is" in line)
+            code = output.split()[-1]
             assert code == json.loads((installation.state / "setup.json").read_text())["code"]
             assert code not in installation.run("logs").stdout
             assert code not in installation.run("status", "--json").stdout

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from pi_appliance.music.model import AddResult, PlaybackState
 from tests.web.chromium import CHROMIUM
 from tests.web.list_player import ListMusic, ListPlayer
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_browser import browser
 
 pytestmark = [
@@ -35,7 +35,7 @@ class SlowPlayer(ListPlayer):
 @pytest.fixture
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     stations = "- {name: Station 1, url: http://radio.example/1}\n"
-    with served(configuration(tmp_path, stations=stations), ListMusic(SlowPlayer())) as result:
+    with serving(configuration(tmp_path, stations=stations), ListMusic(SlowPlayer())) as result:
         yield result
 
 
@@ -57,9 +57,9 @@ def test_keys_play_seek_and_change_the_volume(page: Page, appliance: ServedAppli
     page.keyboard.press("Shift+ArrowRight")
     expect(page.locator("#answer")).to_have_text("Moment's Notice")
     expect(page.locator("#title")).to_have_text("Moment's Notice")
-    appliance.in_loop(lambda: appliance.player.become(elapsed=100.0))
+    appliance.call_in_loop(lambda: appliance.player.set_state(elapsed=100.0))
     page.keyboard.press("ArrowRight")
-    appliance.eventually(lambda: appliance.player.now.elapsed == 110)
+    appliance.wait_until(lambda: appliance.player.now.elapsed == 110)
 
 
 def test_keys_of_a_control_and_a_text_field_stay_theirs(page: Page, appliance: ServedAppliance) -> None:
@@ -73,7 +73,7 @@ def test_keys_of_a_control_and_a_text_field_stay_theirs(page: Page, appliance: S
     field.press_sequentially("k + ? -")
     expect(field).to_have_value("k + ? -")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    appliance.eventually(lambda: appliance.player.now.volume == 46)
+    appliance.wait_until(lambda: appliance.player.now.volume == 46)
     assert appliance.player.now.playback is PlaybackState.PLAYING
 
 
@@ -91,7 +91,7 @@ def test_the_list_is_shown_and_the_keys_are_switched_off_on_this_device(page: Pa
     page.get_by_role("switch", name="On this device").click()
     page.get_by_role("button", name="Close").click()
     page.keyboard.press("k")
-    appliance.eventually(lambda: appliance.player.now.playback is PlaybackState.PAUSED)
+    appliance.wait_until(lambda: appliance.player.now.playback is PlaybackState.PAUSED)
 
 
 def test_a_press_is_answered_before_the_player_has_done_it(page: Page, appliance: ServedAppliance) -> None:
@@ -102,7 +102,7 @@ def test_a_press_is_answered_before_the_player_has_done_it(page: Page, appliance
     page.locator(".menu[open]").get_by_role("button", name="At the end").click()
     status = page.get_by_role("status").filter(has_text="Kind of Blue")
     expect(status).to_have_text("Adding Kind of Blue …")
-    appliance.in_loop(waiting.set)
+    appliance.call_in_loop(waiting.set)
     expect(status).to_have_text("Added: Kind of Blue, 2 tracks")
 
 
@@ -111,7 +111,7 @@ def test_each_press_is_answered(page: Page, appliance: ServedAppliance) -> None:
     appliance.player.go_on = waiting  # type: ignore[attr-defined]
     page.get_by_role("button", name="Station 1").click()
     expect(answer).to_have_text("Starting Station 1 …")
-    appliance.in_loop(waiting.set)
+    appliance.call_in_loop(waiting.set)
     page.goto(f"{appliance.origin}/music/library?by=album")
     page.locator(".entry").filter(has_text="Blue Train").locator("summary").click()
     page.locator(".menu[open]").get_by_role("button", name="Play now").click()

@@ -17,7 +17,7 @@ from tests.web.served_appliance import Response, ServedAppliance
 
 
 def sign_in(appliance: ServedAppliance, password: str, to: str = "/") -> Response:
-    answer = appliance.ask("/sign-in", f"password={quote(password)}&to={quote(to)}")
+    answer = appliance.request("/sign-in", f"password={quote(password)}&to={quote(to)}")
     if answer.status == 303:
         appliance.cookie = answer.headers["set-cookie"].partition(";")[0]
     return answer
@@ -28,18 +28,21 @@ PATHS = ["/jobs/hello", "/jobs/hello?before=7&x=%26", "/runs/1", "/reports", "/r
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_leads_to_the_sign_in_and_back(locked: ServedAppliance, path: str) -> None:
-    answer = locked.ask(path)
+    answer = locked.request(path)
     assert (answer.status, answer.headers["location"]) == (303, f"/sign-in?to={quote(path)}")
-    page = locked.ask(answer.headers["location"]).text
-    wanted = unescape(page.partition('name="to" value="')[2].partition('"')[0])
-    assert f'name="to" value="{escape(wanted)}"' in locked.ask("/sign-in", f"password=guess&to={quote(wanted)}").text
-    assert sign_in(locked, "open sesame", wanted).headers["location"] == path
-    assert locked.ask(answer.headers["location"]).headers["location"] == path
+    page = locked.request(answer.headers["location"]).text
+    expected = unescape(page.partition('name="to" value="')[2].partition('"')[0])
+    assert (
+        f'name="to" value="{escape(expected)}"'
+        in locked.request("/sign-in", f"password=guess&to={quote(expected)}").text
+    )
+    assert sign_in(locked, "open sesame", expected).headers["location"] == path
+    assert locked.request(answer.headers["location"]).headers["location"] == path
 
 
 def test_the_home_page_and_a_form_lead_to_the_plain_sign_in(locked: ServedAppliance) -> None:
-    assert locked.ask("/").headers["location"] == "/sign-in"
-    assert locked.ask("/jobs/hello/run", "").headers["location"] == "/sign-in"
+    assert locked.request("/").headers["location"] == "/sign-in"
+    assert locked.request("/jobs/hello/run", "").headers["location"] == "/sign-in"
 
 
 ELSEWHERE = [
@@ -64,46 +67,46 @@ def test_the_sign_in_leads_to_no_other_site(locked: ServedAppliance) -> None:
     without = locked.cookie
     for to in ELSEWHERE:
         locked.cookie = without
-        assert 'name="to" value="/"' in locked.ask(f"/sign-in?to={quote(to)}").text, to
+        assert 'name="to" value="/"' in locked.request(f"/sign-in?to={quote(to)}").text, to
         assert sign_in(locked, "open sesame", to).headers["location"] == "/", to
-        assert locked.ask(f"/sign-in?to={quote(to)}").headers["location"] == "/", to
+        assert locked.request(f"/sign-in?to={quote(to)}").headers["location"] == "/", to
 
 
 def test_a_foreign_host_name_leads_to_no_sign_in_there(locked: ServedAppliance) -> None:
-    answer = locked.ask("//evil.example/x")
+    answer = locked.request("//evil.example/x")
     assert (answer.status, answer.headers["location"]) == (303, "/sign-in?to=//evil.example/x")
-    assert 'name="to" value="/"' in locked.ask(answer.headers["location"]).text
+    assert 'name="to" value="/"' in locked.request(answer.headers["location"]).text
 
 
 @pytest.mark.parametrize("path", ["/events", "/api/v1/state", "/api/v1/runs", "/api/v1/reports"])
 def test_programs_get_401(locked: ServedAppliance, path: str) -> None:
-    assert locked.ask(path).status == 401
+    assert locked.request(path).status == 401
 
 
 @pytest.mark.parametrize("path", ["/player/pause", "/api/v1/player/pause", "/api/v1/jobs/hello/run", "/jobs/hello/run"])
 def test_strangers_can_do_nothing(locked: ServedAppliance, path: str) -> None:
-    assert locked.ask(path, "").status in (303, 401)
+    assert locked.request(path, "").status in (303, 401)
     assert locked.player.now.playback == "play"
 
 
 def test_the_password_signs_in_and_signing_out_ends_it(locked: ServedAppliance) -> None:
     answer = sign_in(locked, "open sesame")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(answer.headers["set-cookie"].split("; "))
-    assert "Sign out" in locked.ask("/").text
-    assert locked.ask("/api/v1/state").status == 200
-    assert locked.ask("/sign-in").status == 303
-    assert locked.ask("/sign-out", "").status == 303
-    assert locked.ask("/api/v1/state").status == 401
+    assert "Sign out" in locked.request("/").text
+    assert locked.request("/api/v1/state").status == 200
+    assert locked.request("/sign-in").status == 303
+    assert locked.request("/sign-out", "").status == 303
+    assert locked.request("/api/v1/state").status == 401
 
 
 def test_a_forged_cookie_is_refused(locked: ServedAppliance) -> None:
     for cookie in ("pi-appliance=", "pi-appliance=x", "pi-appliance=é"):
-        assert locked.ask("/api/v1/state", Cookie=cookie.encode().decode("latin-1")).status == 401
+        assert locked.request("/api/v1/state", Cookie=cookie.encode().decode("latin-1")).status == 401
 
 
 def test_a_program_may_send_the_password(locked: ServedAppliance) -> None:
-    assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 200
-    wrong = locked.ask("/api/v1/state", Authorization="Bearer open")
+    assert locked.request("/api/v1/state", Authorization="Bearer open sesame").status == 200
+    wrong = locked.request("/api/v1/state", Authorization="Bearer open")
     assert (wrong.status, "not the password" in wrong.json["error"]) == (401, True)
 
 
@@ -113,7 +116,7 @@ def test_repeated_guesses_are_delayed_increasingly(locked: ServedAppliance) -> N
     blocked = sign_in(locked, "open sesame")
     assert (blocked.status, blocked.headers["retry-after"]) == (429, "2")
     assert "try again in 2 s" in blocked.text
-    assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 429
+    assert locked.request("/api/v1/state", Authorization="Bearer open sesame").status == 429
     locked.ticks.now += 2
     assert sign_in(locked, "guess").status == 401
     assert sign_in(locked, "open sesame").headers["retry-after"] == "4"
@@ -123,11 +126,11 @@ def test_repeated_guesses_are_delayed_increasingly(locked: ServedAppliance) -> N
 
 def test_a_signed_in_user_is_not_delayed_by_a_guesser(locked: ServedAppliance) -> None:
     sign_in(locked, "open sesame")
-    kept, locked.cookie = locked.cookie, ""
+    cookie, locked.cookie = locked.cookie, ""
     for _ in range(5):
         sign_in(locked, "guess")
-    locked.cookie = kept
-    assert locked.ask("/").status == 200
+    locked.cookie = cookie
+    assert locked.request("/").status == 200
 
 
 def authenticator_in(folder: Path, monotonic: Callable[[], float]) -> Authenticator:
@@ -165,7 +168,7 @@ def test_ten_thousand_guessers_do_not_fill_the_memory(tmp_path: Path) -> None:
 def _status(authenticator: Authenticator, password: str, address: str = "192.0.2.1") -> int:
     try:
         authenticator.check(password, address)
-    except Exception as error:  # noqa: BLE001 - the status is what is asked
+    except Exception as error:  # noqa: BLE001 - the test checks the status
         return int(getattr(error, "status_code", 0))
     return 200
 
@@ -186,6 +189,6 @@ def test_clients_of_one_household_count_as_one_guesser(host: str, known_as: str)
 
 
 def test_an_error_before_the_sign_in_does_not_say_what_plays(locked: ServedAppliance) -> None:
-    for answer in (locked.ask("/static/nothing.js"), locked.ask("/sign-in", "no form")):
+    for answer in (locked.request("/static/nothing.js"), locked.request("/sign-in", "no form")):
         assert answer.status in (400, 404)
         assert "Blue Train" not in answer.text

@@ -80,7 +80,7 @@ def test_an_empty_slot_strip_is_mentioned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "message"),
     [
         (timedelta(seconds=-5), "just now"),
         (timedelta(seconds=59), "just now"),
@@ -92,12 +92,12 @@ def test_an_empty_slot_strip_is_mentioned() -> None:
         (timedelta(days=400), "400 days ago"),
     ],
 )
-def test_ages_are_formatted(before: timedelta, said: str) -> None:
-    assert pages.ago(NOW - before, NOW) == said
+def test_ages_are_formatted(before: timedelta, message: str) -> None:
+    assert pages.ago(NOW - before, NOW) == message
 
 
 @pytest.mark.parametrize(
-    ("ahead", "said"),
+    ("ahead", "message"),
     [
         (timedelta(hours=1), "today 13:00"),
         (timedelta(hours=12), "tomorrow 00:00"),
@@ -106,5 +106,5 @@ def test_ages_are_formatted(before: timedelta, said: str) -> None:
         (timedelta(days=300), "21 Jan 2027 12:00"),
     ],
 )
-def test_day_and_time_are_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
-    assert pages.day_and_time(NOW + ahead, NOW, LONDON) == said
+def test_day_and_time_are_in_the_zone_of_the_owner(ahead: timedelta, message: str) -> None:
+    assert pages.day_and_time(NOW + ahead, NOW, LONDON) == message

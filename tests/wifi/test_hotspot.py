@@ -1,4 +1,4 @@
-"""The hot spot: when it opens and closes, with a fake nmcli and what the kernel would say."""
+"""The hot spot: when it opens and closes, with a fake nmcli and simulated kernel state."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ class Machine:
         secrets.chmod(0o600)
         self.neighbours: Sequence[str] = ()
         self.has_link = True
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.report_change: Callable[[], None] = lambda: None
 
     def write(self, hotspot: str) -> None:
@@ -55,7 +55,7 @@ class Machine:
             self._watch,
         )
         manager = NetworkManager(self.world.environment)
-        service = WifiService(lambda: load_config(self.file), self.said.append, manager, around, timing)
+        service = WifiService(lambda: load_config(self.file), self.messages.append, manager, around, timing)
         task = asyncio.create_task(service.run())
         try:
             yield service
@@ -75,7 +75,7 @@ class Machine:
 
 
 async def settle() -> None:
-    """Let the service do what it does at once."""
+    """Run the immediate tasks of the service."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -125,7 +125,7 @@ def test_without_a_network_it_opens_with_its_password(tmp_path: Path) -> None:
         }.items()
     )
     assert PASSWORD not in json.dumps(machine.world["calls"])
-    assert machine.said == [f"there is no network, so the hot spot Kitchen is open: http://{ADDRESS}:8080"]
+    assert machine.messages == [f"there is no network, so the hot spot Kitchen is open: http://{ADDRESS}:8080"]
 
 
 def test_it_closes_when_a_known_network_is_back(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_it_closes_when_a_known_network_is_back(tmp_path: Path) -> None:
     async def live() -> None:
         async with machine.running():
             await machine.until(lambda: machine.is_open)
-            await machine.until(lambda: len(machine.said) >= 3)  # it looked, and opened again
+            await machine.until(lambda: len(machine.messages) >= 3)  # it searched, and opened again
             machine.world.change(networks=[HOME])
             await machine.until(lambda: machine.world.active_ssid == "Home")
-            await machine.until(lambda: machine.said[-1] == "the hot spot Kitchen is closed")
+            await machine.until(lambda: machine.messages[-1] == "the hot spot Kitchen is closed")
 
     asyncio.run(live())
     assert [each["ssid"] for each in machine.world["profiles"].values()] == ["Home"]
@@ -195,7 +195,7 @@ def test_it_does_not_close_because_its_own_address_appears(tmp_path: Path) -> No
 
     async def live() -> None:
         async with machine.running(LATER) as service:
-            await machine.until(lambda: machine.said)
+            await machine.until(lambda: machine.messages)
             calls = machine.world["calls"]
             service.hotspot.wake()
             await settle()

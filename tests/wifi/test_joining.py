@@ -13,7 +13,7 @@ from pi_appliance.wifi.hotspot import ADDRESS, Surroundings
 from pi_appliance.wifi.joining import WifiService
 from pi_appliance.wifi.network_manager import BLOCKED, NO_DEVICE, NO_RIGHT, NOT_INSTALLED, STOPPED, NetworkManager
 from tests.fakes.nmcli import HOME, World
-from tests.web.served_appliance import ServedAppliance, configuration, served, set_password
+from tests.web.served_appliance import ServedAppliance, configuration, serving, set_password
 
 CAFE = {"ssid": r"Café: \o/ & <b>", "signal": 40, "security": ""}
 OFFICE = {"ssid": "Office", "signal": 90, "security": "WPA2 802.1X"}
@@ -27,7 +27,7 @@ WEAK_HOME = {**HOME, "signal": 20}
 def served_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAppliance]:
     path = configuration(tmp_path_factory.mktemp("appliance"), web="host: 0.0.0.0, port: 0")
     set_password(path, "open sesame")
-    with served(path) as appliance:
+    with serving(path) as appliance:
         yield appliance
 
 
@@ -50,7 +50,7 @@ def wifi_of(machine: ServedAppliance, world: World, *addresses: str) -> WifiServ
 
 
 def show(machine: ServedAppliance) -> Any:
-    return machine.ask("/api/v1/system/wifi", **AUTHORIZED).json
+    return machine.request("/api/v1/system/wifi", **AUTHORIZED).json
 
 
 AUTHORIZED = {"Authorization": "Bearer open sesame"}
@@ -59,11 +59,11 @@ AUTHORIZED = {"Authorization": "Bearer open sesame"}
 def join(machine: ServedAppliance, ssid: str, password: str = "", **more: Any) -> Any:
     """Join a network through the API, and return the outcome."""
     given = {"ssid": ssid, "password": password, **more}
-    answer = machine.ask("/api/v1/system/wifi/join", given, **AUTHORIZED)
+    answer = machine.request("/api/v1/system/wifi/join", given, **AUTHORIZED)
     if answer.status != 200:
         return {"state": answer.status, "message": answer.json["error"]}
     assert answer.json["last"] == {"ssid": ssid, "state": "running", "message": ""}, "before it is cut off"
-    return machine.eventually(lambda: (last := show(machine)["last"])["state"] != "running" and last)
+    return machine.wait_until(lambda: (last := show(machine)["last"])["state"] != "running" and last)
 
 
 def test_the_list_has_each_network_once_the_one_in_use_first(machine: ServedAppliance, world: World) -> None:
@@ -89,7 +89,7 @@ def test_a_network_is_joined_stored_and_replaces_its_old_password(machine: Serve
     password = r"a b\c: 'd'$"
     world.change(networks=[{**HOME, "password": password}])
     assert join(machine, "Home", password) == {"ssid": "Home", "state": "done", "message": "Home is joined"}
-    machine.eventually(lambda: old not in world["profiles"])
+    machine.wait_until(lambda: old not in world["profiles"])
     (profile,) = world["profiles"].values()
     assert (profile["psk"], profile["saved"], profile["autoconnect"]) == (password, "yes", "yes")
     assert profile["values"]["wifi-sec.key-mgmt"] == "wpa-psk"
@@ -99,9 +99,9 @@ def test_a_password_is_in_no_argument_answer_or_log(machine: ServedAppliance, wo
     secrets = ("wrong and long", "secret words")
     assert join(machine, "New", secrets[0])["state"] == "failed"
     assert join(machine, "New", secrets[1])["state"] == "done"
-    refused = machine.ask("/system/wifi", urlencode({"ssid": "Office", "password": secrets[1]}), **AUTHORIZED)
+    refused = machine.request("/system/wifi", urlencode({"ssid": "Office", "password": secrets[1]}), **AUTHORIZED)
     assert refused.status == 422
-    shown = [json.dumps(world["calls"]), machine.ask("/system/wifi", **AUTHORIZED).text, json.dumps(show(machine))]
+    shown = [json.dumps(world["calls"]), machine.request("/system/wifi", **AUTHORIZED).text, json.dumps(show(machine))]
     shown += [refused.text, *(each.text for each in machine.daemon.messages)]
     assert [each for each in secrets for text in shown if each in text] == []
     assert next(iter(world["profiles"].values()))["values"]["wifi-sec.key-mgmt"] == "sae"
@@ -130,7 +130,7 @@ def test_after_a_failure_the_present_network_is_back(
     assert last["message"].endswith("; Cabin is in use again")
     assert world.active_ssid == "Cabin"
     assert [each["ssid"] for each in world["profiles"].values()] == ["Cabin"], "the wrong password is not kept"
-    assert reason.replace("'", "&#39;") in machine.ask("/system/wifi", **AUTHORIZED).text
+    assert reason.replace("'", "&#39;") in machine.request("/system/wifi", **AUTHORIZED).text
 
 
 def test_a_network_that_has_gone_and_a_present_one_that_does_not_return(machine: ServedAppliance, world: World) -> None:
@@ -151,14 +151,14 @@ def test_open_hidden_and_stored_networks(machine: ServedAppliance, world: World)
     uuid = world["active"]
     assert join(machine, CAFE["ssid"])["state"] == "done", "by its stored profile"
     assert len(world["profiles"]) == 2
-    assert machine.ask("/do/system/wifi/forget", urlencode({"ssid": "Hidden"}), **AUTHORIZED).status == 303
+    assert machine.request("/do/system/wifi/forget", urlencode({"ssid": "Hidden"}), **AUTHORIZED).status == 303
     assert uuid not in world["profiles"]
 
 
 def test_the_network_in_use_is_forgotten(machine: ServedAppliance, world: World) -> None:
     world.connect("Cabin")
     world.connect("Home")
-    answer = machine.ask("/api/v1/system/wifi/forget", {"ssid": "Home"}, **AUTHORIZED).json
+    answer = machine.request("/api/v1/system/wifi/forget", {"ssid": "Home"}, **AUTHORIZED).json
     assert answer["obstacle"] == "", "nmcli still lists it, but cannot show it any more"
     assert [each["ssid"] for each in answer["networks"] if each["known"]] == ["Cabin"]
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_joined_is_refused_before(
     machine: ServedAppliance, world: World, ssid: str, password: str, reason: str
 ) -> None:
     assert reason in join(machine, ssid, password)["message"]
-    page = machine.ask("/system/wifi", urlencode({"ssid": ssid, "password": password}), **AUTHORIZED)
+    page = machine.request("/system/wifi", urlencode({"ssid": ssid, "password": password}), **AUTHORIZED)
     assert page.status == 422
     assert world["profiles"] == {}
 
@@ -198,7 +198,7 @@ def test_each_obstacle_is_named_with_the_way_out(
 ) -> None:
     world.change(**change)
     assert show(machine) == {**show(machine), "obstacle": sentence, "networks": []}
-    page = machine.ask("/system/wifi", **AUTHORIZED)
+    page = machine.request("/system/wifi", **AUTHORIZED)
     assert page.status == 200
     assert sentence[1:] in page.text
     assert join(machine, "Home", "correct horse")["message"] == sentence
@@ -219,29 +219,32 @@ def test_without_the_right_or_nmcli_the_command_is_named(machine: ServedApplianc
 
 def test_the_page_works_without_scripts(machine: ServedAppliance, world: World) -> None:
     world.connect("Cabin")
-    page = machine.ask("/system/wifi?scan=1", **AUTHORIZED).text
+    page = machine.request("/system/wifi?scan=1", **AUTHORIZED).text
     assert "Café: \\o/ &amp; &lt;b&gt;" in page
     assert 'aria-label="signal 72 %"' in page
     assert re.search(
         r"This device may lose the page\. Connect it to Home, too, then the page is at http://\S+\.local", page
     )
-    answer = machine.ask("/system/wifi", urlencode({"ssid": "Home", "password": "correct horse"}), **AUTHORIZED)
+    answer = machine.request("/system/wifi", urlencode({"ssid": "Home", "password": "correct horse"}), **AUTHORIZED)
     assert (answer.status, answer.headers["location"]) == (303, "/system/wifi")
-    machine.eventually(lambda: "Home is joined." in machine.ask("/system/wifi", **AUTHORIZED).text)
+    machine.wait_until(lambda: "Home is joined." in machine.request("/system/wifi", **AUTHORIZED).text)
     assert world.active_ssid == "Home"
 
 
 def test_only_the_owner_may_look_and_join(machine: ServedAppliance) -> None:
-    assert machine.ask("/api/v1/system/wifi").status == 401
-    assert machine.ask("/system/wifi", "ssid=Home").status == 303
-    assert machine.ask("/system/wifi", "ssid=Home").headers["location"].startswith("/sign-in")
+    assert machine.request("/api/v1/system/wifi").status == 401
+    assert machine.request("/system/wifi", "ssid=Home").status == 303
+    assert machine.request("/system/wifi", "ssid=Home").headers["location"].startswith("/sign-in")
 
 
 def test_the_set_up_over_the_hot_spot_ends_at_the_wifi(machine: ServedAppliance, world: World) -> None:
-    assert 'href="/system/wifi"' not in machine.ask("/setup/done", **AUTHORIZED).text
+    assert 'href="/system/wifi"' not in machine.request("/setup/done", **AUTHORIZED).text
     machine.daemon.wifi = wifi_of(machine, world, ADDRESS)
-    assert 'href="/system/wifi"' in machine.ask("/setup/done", **AUTHORIZED).text
-    assert "set-up is open. These are the networks that were in reach" in machine.ask("/system/wifi", **AUTHORIZED).text
+    assert 'href="/system/wifi"' in machine.request("/setup/done", **AUTHORIZED).text
+    assert (
+        "set-up is open. These are the networks that were in reach"
+        in machine.request("/system/wifi", **AUTHORIZED).text
+    )
 
 
 def test_the_hot_spot_is_wanted_and_not_from_the_page(machine: ServedAppliance) -> None:
@@ -249,13 +252,13 @@ def test_the_hot_spot_is_wanted_and_not_from_the_page(machine: ServedAppliance) 
     path.write_text(f"# mine\n{path.read_text()}")
     before = path.read_text()
     form = "/do/system/wifi/hotspot"
-    assert machine.ask(form, "on=true&password=short", **AUTHORIZED).status == 400
-    assert machine.ask(form, "on=true&password=long+enough", **AUTHORIZED).status == 303
+    assert machine.request(form, "on=true&password=short", **AUTHORIZED).status == 400
+    assert machine.request(form, "on=true&password=long+enough", **AUTHORIZED).status == 303
     assert "hotspot: {}\n" in path.read_text()
     assert "HOTSPOT_PASSWORD=long enough\n" in path.with_name("secrets.env").read_text()
-    page = machine.ask("/system/wifi", **AUTHORIZED).text
+    page = machine.request("/system/wifi", **AUTHORIZED).text
     assert "set-up</b>. Its password is the one you chose" in page
     assert "http://10.42.0.1" in page
-    assert "long enough" not in page + machine.ask("/api/v1/config", **AUTHORIZED).text
-    assert machine.ask(form, "on=false", **AUTHORIZED).status == 303
+    assert "long enough" not in page + machine.request("/api/v1/config", **AUTHORIZED).text
+    assert machine.request(form, "on=false", **AUTHORIZED).status == 303
     assert path.read_text() == before

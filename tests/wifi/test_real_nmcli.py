@@ -1,4 +1,4 @@
-"""What the appliance asks of nmcli, with the real NetworkManager on a bus and in a network of its own."""
+"""The commands of the appliance to nmcli, with the real NetworkManager on its own bus and in its own network."""
 
 import asyncio
 import os

@@ -7,7 +7,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.fakes.nmcli import HOME, World
 from tests.installation import Installation
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 from tests.web.chromium import CHROMIUM, launch_chromium
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
@@ -18,7 +18,7 @@ def test_the_page_follows_a_join_to_its_outcome(installation: Installation, tmp_
     world = World(tmp_path / "bin", networks=[HOME, {**HOME, "ssid": "Cabin"}])
     world.connect("Cabin")
     installation.write("", "web: {port: 0}")
-    with up(installation, world.environment) as daemon, sync_playwright() as playwright:
+    with running_daemon(installation, world.environment) as daemon, sync_playwright() as playwright:
         browser = launch_chromium(playwright)
         page = browser.new_page(viewport={"width": 390, "height": 844})
         for password, outcome in (("wrong and long", "Cabin is in use again."), ("correct horse", "Home is joined.")):

@@ -12,7 +12,7 @@ from pi_appliance.music.alarms import music_job
 from pi_appliance.music.model import Station
 from pi_appliance.storage.model import Result
 from tests.fakes.context import FakeContext
-from tests.fakes.timed_player import CutOff, Sound, TimedPlayer, Timeline
+from tests.fakes.timed_player import RunKilled, Sound, TimedPlayer, Timeline
 
 SEVEN = datetime(2027, 3, 1, 7, 0, tzinfo=UTC)
 FIP, RADIO = "http://radio/fip", "http://radio/other"
@@ -52,43 +52,43 @@ class JobRunner:
 
     def run(self, do: str, **keys: Any) -> Result:
         """Run the job to its end."""
-        return self._run(options(do, **keys), left=False)
+        return self._run(options(do, **keys), resume=False)
 
-    def cut(self, seconds: float, do: str, **keys: Any) -> None:
-        """Run the job, and kill it after so many seconds."""
-        self.time.cut(seconds)
+    def kill_after(self, seconds: float, do: str, **keys: Any) -> None:
+        """Run the job, and kill it after `seconds`."""
+        self.time.kill_after(seconds)
         try:
-            self._run(options(do, **keys), left=False)
-        except CutOff:
+            self._run(options(do, **keys), resume=False)
+        except RunKilled:
             return
         raise AssertionError("it was over before")
 
-    def cut_again(self, seconds: float) -> None:
+    def kill_again_after(self, seconds: float) -> None:
         """Resume the checkpoint, and kill that run too."""
-        self.time.cut(seconds)
+        self.time.kill_after(seconds)
         try:
             self.go_on()
-        except CutOff:
+        except RunKilled:
             return
         raise AssertionError("it was over before")
 
     def go_on(self) -> Result:
         """Resume the checkpoint to its end."""
-        return self._run(options("stop"), left=True)
+        return self._run(options("stop"), resume=True)
 
     def say(self, seconds: float, word: str) -> None:
-        """Send a signal to the run after so many seconds."""
+        """Send a signal to the run after `seconds`."""
         self.time.at(seconds, lambda: self.words.append(word))
 
     def reboot(self, seconds: float) -> None:
-        """Cut the power for so many seconds; the monotonic clock restarts."""
+        """Cut the power for `seconds`; the monotonic clock restarts."""
         self.time.wall += timedelta(seconds=seconds)
-        self.time.steady, self.time.boot = 5.0, "boot-2"
+        self.time.monotonic_time, self.time.boot = 5.0, "boot-2"
 
-    def _run(self, wanted: music_job.Options, *, left: bool) -> Result:
+    def _run(self, job_options: music_job.Options, *, resume: bool) -> Result:
         context = FakeContext(
             self.folder,
-            resume_only=left,
+            resume_only=resume,
             timeline=self.time,
             fake_player=self.player,
             radio_stations=self.stations,
@@ -99,11 +99,11 @@ class JobRunner:
             other_checkpoints=self.other_checkpoints,
         )
         try:
-            return music_job.run(wanted, context)
+            return music_job.run(job_options, context)
         finally:
             self.held = context.checkpoint
 
-    # What was heard
+    # The recorded volumes
 
     @property
     def loud(self) -> list[tuple[float, int]]:

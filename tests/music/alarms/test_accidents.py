@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.model import PlaybackState
 from tests.examples import examples
-from tests.fakes.timed_player import CutOff, Sound
+from tests.fakes.timed_player import RunKilled, Sound
 from tests.music.alarms.job_runner import FIP, RADIO, JobRunner
 
-MOST = 50  # what the policy allows
+MOST = 50  # the maximum of the policy
 TARGET = 40
 
 SOUNDS = st.builds(
     Sound,
-    dead=st.sampled_from(["", "", "Failed to decode"]),
+    error=st.sampled_from(["", "", "Failed to decode"]),
     silent=st.booleans(),
-    stalls=st.none() | st.floats(0, 400),
-    dies=st.none() | st.floats(0, 400),
+    stalls_after=st.none() | st.floats(0, 400),
+    ends_after=st.none() | st.floats(0, 400),
 )
 ACCIDENTS = st.lists(
     st.tuples(
@@ -36,17 +36,17 @@ ACCIDENTS = st.lists(
 def happen(runner: JobRunner, what: str, how_much: float) -> None:
     match what:
         case "away":
-            runner.player.away = True
+            runner.player.is_unreachable = True
         case "back":
-            runner.player.away = False
+            runner.player.is_unreachable = False
         case "restart":
             runner.player.restart(volume=MOST)
         case "cut":
-            raise CutOff
+            raise RunKilled
         case "reboot":
             runner.player.restart(volume=MOST)
             runner.reboot(how_much)
-            raise CutOff
+            raise RunKilled
         case "snooze":
             runner.words.append("snooze")
         case "clock":
@@ -58,12 +58,12 @@ def lived_through(runner: JobRunner, accidents: list[tuple[float, str, float]], 
     for at, what, how_much in accidents:
         runner.time.at(at, lambda what=what, how_much=how_much: happen(runner, what, how_much))
     for turn in range(40):
-        if turn == 20:  # what is broken is mended one day
-            runner.player.away, runner.time.events = False, []
+        if turn == 20:  # every fault ends at some time
+            runner.player.is_unreachable, runner.time.events = False, []
         try:
             run() if turn == 0 else runner.go_on()
-        except (CutOff, Unavailable):
-            runner.time.go(1) if not runner.time.events else None
+        except (RunKilled, Unavailable):
+            runner.time.advance(1) if not runner.time.events else None
         if runner.held is None:
             return
     raise AssertionError("it never came to an end")
@@ -71,7 +71,7 @@ def lived_through(runner: JobRunner, accidents: list[tuple[float, str, float]], 
 
 def job_runner(sounds: dict[str, Sound]) -> JobRunner:
     runner = JobRunner(Path(tempfile.gettempdir()), sounds=sounds, volume=MOST)
-    runner.player.most = MOST
+    runner.player.max_volume = MOST
     return runner
 
 
@@ -82,7 +82,7 @@ def test_random_accidents_of_an_alarm_with_an_end(first, second, accidents):
     keys = {"play": ["FIP", RADIO], "volume": TARGET, "fade": "3m", "duration": "5m", "snooze": "2m"}
     back = (2400.0, "back", 0.0)  # within an hour
     lived_through(runner, [*accidents, back], lambda: runner.run("alarm", **keys))
-    # No more than wanted, whatever the player did by itself: a restarted one plays nothing before it is turned down.
+    # Never louder than configured: a restarted player plays nothing before its volume is lowered.
     assert all(volume <= TARGET for _, volume, plays in runner.player.volumes if plays)
     state = runner.player.now
     assert state.volume == MOST or state.playback is PlaybackState.STOPPED
@@ -96,8 +96,8 @@ def test_random_accidents_of_an_alarm_with_user_input(sound, accidents, hands):
     for at, volume in hands:
 
         def turn(volume: int = volume) -> None:
-            if runner.player.now.playback is PlaybackState.PLAYING and not runner.player.away:
-                runner.player.hand(volume)
+            if runner.player.now.playback is PlaybackState.PLAYING and not runner.player.is_unreachable:
+                runner.player.change_volume(volume)
                 turned.append(volume)
 
         runner.time.at(at, turn)

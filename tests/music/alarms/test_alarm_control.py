@@ -30,7 +30,7 @@ night: {kind: music, schedule: "30 22 * * *", with: {action: sleep, in: 1h}}
 announce: {kind: music, with: {action: announce}}
 other: {kind: command, with: {run: ['true']}}
 """
-FRIDAY = datetime(2027, 3, 26, 12, tzinfo=UTC)  # the clocks are put forward on Sunday
+FRIDAY = datetime(2027, 3, 26, 12, tzinfo=UTC)  # the clocks move forward on Sunday
 MONDAY = datetime(2027, 3, 29, 4, 45, tzinfo=UTC)
 
 
@@ -47,7 +47,7 @@ def the(home: Appliance, now: datetime = FRIDAY) -> alarm_control.Alarm:
 
 
 def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: Any) -> None:
-    """Let the alarm, or what `otherwise` says, be in `phase`."""
+    """Put the alarm, or the job `otherwise`, into `phase`."""
     machine = clock.SystemClock()
     since = Timestamp(clock.now() - ago, machine.monotonic() - ago.total_seconds(), clock.boot_id())
     session = Checkpoint(phase=phase, phase_started=since, session_started=since, seconds=seconds, **more)
@@ -94,7 +94,7 @@ def test_a_paused_alarm_does_not_ring_until_the_pause_ends(home):
 @pytest.mark.parametrize(
     ("now", "due"),
     [
-        # 2:30 is left out: when the clock is put forward. 2:30 comes twice: the first time.
+        # 2:30 does not exist: the time of the change. 2:30 exists twice: the first time.
         (datetime(2027, 3, 28, 0, 0, tzinfo=UTC), datetime(2027, 3, 28, 1, 0, tzinfo=UTC)),
         (datetime(2027, 10, 30, 22, 0, tzinfo=UTC), datetime(2027, 10, 31, 0, 30, tzinfo=UTC)),
         (datetime(2027, 10, 31, 0, 45, tzinfo=UTC), datetime(2027, 11, 1, 1, 30, tzinfo=UTC)),
@@ -185,7 +185,7 @@ def test_the_end_of_the_music_is_reported(home):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"in_": "2d"}, "2d is not a valid sleep time; write 1m to 24h"),
         ({"in_": "0s"}, "0s is not a valid sleep time; write 1m to 24h"),
@@ -204,11 +204,11 @@ def test_the_end_of_the_music_is_reported(home):
         ),
     ],
 )
-def test_invalid_requests_are_reported_before_any_change(home, given, said):
+def test_invalid_requests_are_reported_before_any_change(home, arguments, message):
     home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
     with pytest.raises(InvalidOption) as error:
-        alarm_control.set_sleep_timer(home, now=FRIDAY, **given)
-    assert str(error.value).startswith(said)
+        alarm_control.set_sleep_timer(home, now=FRIDAY, **arguments)
+    assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
     assert home.store.requests.pending() == []
     assert home.store.requests.take_signal("night") == ""

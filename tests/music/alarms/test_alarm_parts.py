@@ -114,53 +114,60 @@ def state(
     return PlayerState(playback=play, track=track, elapsed=elapsed, error=error)
 
 
-def hear(looks: list[tuple[float, PlayerState]]) -> list[PlaybackStatus]:
+def classify(looks: list[tuple[float, PlayerState]]) -> list[PlaybackStatus]:
     hearing = PlaybackMonitor(0.0)
     return [hearing.observe(now, each) for now, each in looks]
 
 
 def test_three_seconds_of_playback_prove_sound():
-    heard = hear([(each, state(elapsed=each)) for each in range(6)])
-    assert heard == [PlaybackStatus.STARTING] * 3 + [PlaybackStatus.SOUND] * 3
+    statuses = classify([(each, state(elapsed=each)) for each in range(6)])
+    assert statuses == [PlaybackStatus.STARTING] * 3 + [PlaybackStatus.SOUND] * 3
 
 
 def test_a_jump_of_the_elapsed_time_proves_nothing():
     assert (
-        hear([(0, state(elapsed=0)), (1, state(elapsed=500)), (2, state(elapsed=500))])[-1] is PlaybackStatus.STARTING
+        classify([(0, state(elapsed=0)), (1, state(elapsed=500)), (2, state(elapsed=500))])[-1]
+        is PlaybackStatus.STARTING
     )
 
 
 def test_playback_without_progress_is_silent_after_twelve_seconds():
-    assert hear([(each, state()) for each in range(14)])[11:13] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
+    assert classify([(each, state()) for each in range(14)])[11:13] == [
+        PlaybackStatus.STARTING,
+        PlaybackStatus.SILENCE,
+    ]
     looks = [(each, state(elapsed=min(each, 20))) for each in range(40)]
-    assert [heard for heard in hear(looks) if heard is PlaybackStatus.SILENCE] == [PlaybackStatus.SILENCE] * 8
+    assert [statuses for statuses in classify(looks) if statuses is PlaybackStatus.SILENCE] == [
+        PlaybackStatus.SILENCE
+    ] * 8
 
 
 def test_successive_dead_tracks_are_not_sound():
-    assert hear([(each, state(number=each)) for each in range(14)])[-1] is PlaybackStatus.SILENCE
+    assert classify([(each, state(number=each)) for each in range(14)])[-1] is PlaybackStatus.SILENCE
 
 
 def test_user_input_and_a_failure_are_distinguished():
     plays = [(each, state(elapsed=each)) for each in range(5)]
-    assert hear([*plays, (5, state(PlaybackState.PAUSED, 5))])[-1] is PlaybackStatus.PAUSED
-    assert hear([*plays, (5, state(PlaybackState.STOPPED))])[-1] is PlaybackStatus.STOPPED
-    assert hear([*plays, (5, state(PlaybackState.STOPPED, error="no more"))])[-1] is PlaybackStatus.SILENCE
-    assert hear([*plays, (5, state(PlaybackState.PAUSED, error="no sound card"))])[-1] is PlaybackStatus.SILENCE
-    assert hear([*plays, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.SILENCE
+    assert classify([*plays, (5, state(PlaybackState.PAUSED, 5))])[-1] is PlaybackStatus.PAUSED
+    assert classify([*plays, (5, state(PlaybackState.STOPPED))])[-1] is PlaybackStatus.STOPPED
+    assert classify([*plays, (5, state(PlaybackState.STOPPED, error="no more"))])[-1] is PlaybackStatus.SILENCE
+    assert classify([*plays, (5, state(PlaybackState.PAUSED, error="no sound card"))])[-1] is PlaybackStatus.SILENCE
+    assert classify([*plays, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.SILENCE
     files = [(each, state(elapsed=each, file=True)) for each in range(5)]
-    assert hear([*files, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.ENDED
+    assert classify([*files, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.ENDED
 
 
 def test_an_old_error_is_not_a_failure():
     plays = [(each, state(elapsed=each, error="track 1 was left out")) for each in range(5)]
     assert (
-        hear([*plays, (5, state(PlaybackState.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
+        classify([*plays, (5, state(PlaybackState.PAUSED, 5, error="track 1 was left out"))])[-1]
+        is PlaybackStatus.PAUSED
     )
 
 
 def test_a_source_that_does_not_start_is_silent_soon():
     looks = [(each, PlayerState(playback=PlaybackState.STOPPED)) for each in range(5)]
-    assert hear(looks)[2:4] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
+    assert classify(looks)[2:4] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
 
 
 # Times on the wall
@@ -170,13 +177,13 @@ def test_a_source_that_does_not_start_is_silent_soon():
 def test_the_next_time_is_within_a_day_and_an_hour(second, hour, minute):
     now = (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=second)).astimezone(NEW_YORK)
     then = schedule.next_time(f"{hour}:{minute:02}", now)
-    left = schedule.seconds_until(then, now)
-    assert -3600 <= left <= 25 * 3600
-    shown = (now.astimezone(UTC) + timedelta(seconds=left)).astimezone(NEW_YORK)
+    seconds = schedule.seconds_until(then, now)
+    assert -3600 <= seconds <= 25 * 3600
+    shown = (now.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(NEW_YORK)
     assert (shown.hour, shown.minute) in {(hour, minute), ((hour + 1) % 24, minute)}
 
 
-# What is held
+# Checkpoints
 
 
 def test_a_checkpoint_is_read_again():
@@ -191,8 +198,8 @@ def test_a_checkpoint_is_read_again():
             play="pause", id=3, position=1, uri="a", elapsed=2.5, is_file=True, queue_length=3
         ),
     )
-    wanted = options("alarm", play=["FIP", "one"], fade="3m", duration="1h", snooze="5m", volume=20)
-    assert _music_session.load(_music_session.dump(wanted, session)) == (wanted, session)
+    job_options = options("alarm", play=["FIP", "one"], fade="3m", duration="1h", snooze="5m", volume=20)
+    assert _music_session.load(_music_session.dump(job_options, session)) == (job_options, session)
     asleep = options("sleep", at="23:30", play_out="album")
     assert _music_session.load(_music_session.dump(asleep, session)) == (asleep, session)
 

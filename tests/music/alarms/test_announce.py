@@ -1,4 +1,4 @@
-"""Announcements of the job kind `music`: they are heard, and everything is restored."""
+"""Announcements of the job kind `music`: they are played, and everything is restored."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ MODES = [
 @pytest.mark.parametrize("play", list(PlaybackState))
 def test_everything_is_restored(runner, modes, play):
     runner.player.now = replace(runner.player.now, **modes)
-    runner.player.press(play)
+    runner.player.change_playback(play)
     before = picture(runner)
     seconds = runner.player._position()
     result = runner.run("announce", source=GONG, volume=45)
@@ -70,8 +70,8 @@ def test_without_a_volume_it_is_as_loud_as_the_music(runner):
 
 
 def test_it_is_no_louder_than_allowed(runner):
-    runner.player.most = 50
-    runner.player.hand(50)
+    runner.player.max_volume = 50
+    runner.player.change_volume(50)
     runner.player.volumes.clear()
     runner.run("announce", source=GONG, volume=90)
     assert max(volume for _, volume in runner.loud) == 50
@@ -105,7 +105,7 @@ def test_a_sound_already_in_the_queue_stays(runner):
     assert picture(runner) == before
 
 
-@pytest.mark.parametrize("sound", [Sound(dead="Failed to decode"), Sound(silent=True)])
+@pytest.mark.parametrize("sound", [Sound(error="Failed to decode"), Sound(silent=True)])
 def test_a_failed_announcement_is_reported_and_everything_restored(runner, sound):
     runner.player.sounds[GONG] = sound
     before = picture(runner)
@@ -118,14 +118,14 @@ def test_a_failed_announcement_is_reported_and_everything_restored(runner, sound
 def test_a_radio_is_not_an_announcement_and_ends_after_a_limit(runner):
     before = picture(runner)
     runner.run("announce", source="http://radio/endless")
-    assert runner.time.steady - 1000 < 125
+    assert runner.time.monotonic_time - 1000 < 125
     assert picture(runner) == before
 
 
 def test_a_choice_of_the_user_in_between_stays(runner):
     def choose() -> None:
         runner.player.current = 2
-        runner.player.press(PlaybackState.PLAYING)
+        runner.player.change_playback(PlaybackState.PLAYING)
 
     runner.time.at(3, choose)
     runner.run("announce", source=GONG, volume=20)
@@ -138,7 +138,7 @@ def test_a_choice_of_the_user_in_between_stays(runner):
 
 
 def test_a_player_that_cannot_remove_tracks_is_refused(runner):
-    runner.player.can = ALL - {Capability.REMOVE}
+    runner.player.supported = ALL - {Capability.REMOVE}
     with pytest.raises(Refused, match="cannot remove tracks from its queue"):
         runner.run("announce", source=GONG)
     assert len(runner.player.tracks) == 3
@@ -148,16 +148,16 @@ def test_a_player_that_cannot_remove_tracks_is_refused(runner):
 @pytest.mark.parametrize("play", list(PlaybackState))
 def test_after_an_interruption_everything_is_restored(runner, cut, play):
     runner.player.now = replace(runner.player.now, consume=Mode.ON)
-    runner.player.press(play)
+    runner.player.change_playback(play)
     before = picture(runner)
     try:
-        runner.cut(cut, "announce", source=GONG, volume=45)
+        runner.kill_after(cut, "announce", source=GONG, volume=45)
     except AssertionError:  # it takes a second less where nothing plays
         assert play is not PlaybackState.PLAYING
         return
-    said = runner.player.did.count(f"add {GONG}")
+    gong_count = runner.player.commands.count(f"add {GONG}")
     runner.go_on()
-    assert runner.player.did.count(f"add {GONG}") == said
+    assert runner.player.commands.count(f"add {GONG}") == gong_count
     assert picture(runner) == before
     if play is not PlaybackState.STOPPED:
         assert runner.player._position() == pytest.approx(102, abs=2.5)
@@ -165,8 +165,8 @@ def test_after_an_interruption_everything_is_restored(runner, cut, play):
 
 
 def test_after_a_player_outage_everything_is_restored(runner):
-    runner.time.at(3, lambda: setattr(runner.player, "away", True))
-    runner.time.at(14, lambda: setattr(runner.player, "away", False))
+    runner.time.at(3, lambda: setattr(runner.player, "is_unreachable", True))
+    runner.time.at(14, lambda: setattr(runner.player, "is_unreachable", False))
     before = picture(runner)
     with pytest.raises(Unavailable):
         runner.run("announce", source=GONG)
@@ -174,12 +174,12 @@ def test_after_a_player_outage_everything_is_restored(runner):
 
 
 def test_a_later_run_restores_a_player_that_stayed_away(runner):
-    runner.time.at(3, lambda: setattr(runner.player, "away", True))
+    runner.time.at(3, lambda: setattr(runner.player, "is_unreachable", True))
     before = picture(runner)
     with pytest.raises(Unavailable):
         runner.run("announce", source=GONG)
     assert runner.held is not None
-    runner.player.away = False
+    runner.player.is_unreachable = False
     runner.go_on()
     assert picture(runner) == before
 
@@ -198,7 +198,7 @@ def test_the_speech_is_served_to_the_player_by_the_run(runner, monkeypatch, tmp_
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     runner.run("announce", text="Dinner")
-    (said,) = [did for did in runner.player.did if did.startswith("add ")]
-    assert said.startswith("add http://127.0.0.1:")
-    assert said.endswith("/announcement.wav")
+    (added,) = [did for did in runner.player.commands if did.startswith("add ")]
+    assert added.startswith("add http://127.0.0.1:")
+    assert added.endswith("/announcement.wav")
     assert len(runner.player.tracks) == 3

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.installation import Installation, is_running, wait_until
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 JOBS = """
 wake: {kind: music, schedule: "45 6 * * *", with: {action: alarm, play: [fip]}}
 sleep: {kind: music, with: {action: sleep}}
 announce: {kind: music, with: {action: announce}}
 """
-# Nobody listens there: a timer waits for its player for a while, and that is enough here.
+# No server listens there: a timer waits for its player for a while, which is enough here.
 AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'localhost:1', fallback-mpd: false}}"
 
 
@@ -27,7 +27,7 @@ def home(installation: Installation) -> Installation:
     return installation
 
 
-def said(home: Installation, *words: str) -> str:
+def run_command(home: Installation, *words: str) -> str:
     done = home.run("music", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -40,15 +40,15 @@ def refused(home: Installation, status: int, *words: str) -> str:
 
 
 def test_a_sleep_timer_is_set_shown_replaced_and_cancelled(home):
-    with up(home):
-        assert said(home, "sleep") == "no sleep timer is set"
-        assert said(home, "sleep", "30m").startswith("the music stops ")
+    with running_daemon(home):
+        assert run_command(home, "sleep") == "no sleep timer is set"
+        assert run_command(home, "sleep", "30m").startswith("the music stops ")
         first = wait_until(lambda: (now := home.json("music", "sleep"))["phase"] == "waiting" and now)
         assert (first["set"], first["job"]) == (True, "sleep")
-        assert said(home, "sleep", "2h", "--play-out", "album").startswith("the music stops ")
+        assert run_command(home, "sleep", "2h", "--play-out", "album").startswith("the music stops ")
         second = wait_until(lambda: (now := home.json("music", "sleep"))["phase"] == "waiting" and now)
         assert second["ends_at"] > first["ends_at"]
-        assert said(home, "cancel-sleep") == "the music continues"
+        assert run_command(home, "cancel-sleep") == "the music continues"
         wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         runs = home.json("jobs", "history", "sleep")
@@ -59,52 +59,52 @@ def test_a_sleep_timer_is_set_shown_replaced_and_cancelled(home):
 
 @pytest.mark.slow
 def test_it_survives_the_daemon(home):
-    with up(home) as daemon:
-        said(home, "sleep", "--at", "04:00")
+    with running_daemon(home) as daemon:
+        run_command(home, "sleep", "--at", "04:00")
         before = wait_until(lambda: (now := home.json("music", "sleep"))["phase"] == "waiting" and now)
         daemon.process.kill()
         daemon.process.wait()
     pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not is_running(pid))
-    with up(home):
+    with running_daemon(home):
         after = wait_until(lambda: (now := home.json("music", "sleep"))["status_text"].startswith("asleep") and now)
         assert (after["ends_at"], after["phase"]) == (before["ends_at"], "waiting")
-        said(home, "cancel-sleep")
+        run_command(home, "cancel-sleep")
         wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
 
 
 def test_without_a_daemon_it_runs_in_the_background(home):
-    assert said(home, "sleep", "30m").startswith("the music stops ")
+    assert run_command(home, "sleep", "30m").startswith("the music stops ")
     wait_until(lambda: home.json("music", "sleep")["phase"] == "waiting")
-    said(home, "cancel-sleep")
+    run_command(home, "cancel-sleep")
     wait_until(lambda: home.outcomes("sleep") == ["succeeded"])
-    assert said(home, "sleep") == "no sleep timer is set"
+    assert run_command(home, "sleep") == "no sleep timer is set"
     status, _, errors = home.call("music", "announce", "dinner", "is", "ready")
     assert (status, "MPD at localhost:1 is not reached" in errors) == (75, True)
     assert home.outcomes("announce") == []
 
 
 def test_concurrent_timers_leave_one(home):
-    with up(home):
+    with running_daemon(home):
         with ThreadPoolExecutor(2) as pool:
             both = [pool.submit(home.run, "music", "sleep", length) for length in ("30m", "40m")]
             assert sum(each.result().returncode == 0 for each in both) >= 1
         wait_until(lambda: home.outcomes("sleep").count(None) == 1)
         assert home.json("music", "sleep")["set"]
-        said(home, "cancel-sleep")
+        run_command(home, "cancel-sleep")
 
 
 def test_alarms_are_listed_skipped_and_requested(home):
-    assert "up to volume 40 in 5m" in said(home, "alarms")
-    assert "skipped" in said(home, "alarm", "skip")
+    assert "up to volume 40 in 5m" in run_command(home, "alarms")
+    assert "skipped" in run_command(home, "alarm", "skip")
     assert home.json("music", "alarms")[0]["skipped"]
-    assert "skipped" in said(home, "alarms")
-    assert "skipped" not in said(home, "alarm", "unskip", "wake")
-    assert re.search(r"once .* 07:15", said(home, "alarm", "once", "07:15", "wake"))
+    assert "skipped" in run_command(home, "alarms")
+    assert "skipped" not in run_command(home, "alarm", "unskip", "wake")
+    assert re.search(r"once .* 07:15", run_command(home, "alarm", "once", "07:15", "wake"))
     assert len(home.json("music", "alarms")[0]["one_off_rings"]) == 1
-    assert "once" not in said(home, "alarm", "cancel-once")
+    assert "once" not in run_command(home, "alarm", "cancel-once")
     assert refused(home, 1, "alarm", "snooze") == "no alarm is ringing"
     assert refused(home, 1, "alarm", "stop", "wake") == "wake is not ringing"
 
@@ -113,18 +113,18 @@ def test_times_are_those_of_the_configuration_also_on_a_machine_in_another_zone(
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     text = home.config.read_text("utf-8")
     home.config.write_text(text.replace("time-zone: UTC", "time-zone: America/Lima"), "utf-8")
-    for running in (contextlib.nullcontext(), up(home)):
+    for running in (contextlib.nullcontext(), running_daemon(home)):
         with running:
-            assert re.search(r"once .* 07:15", said(home, "alarm", "once", "07:15", "wake"))
+            assert re.search(r"once .* 07:15", run_command(home, "alarm", "once", "07:15", "wake"))
 
 
 def test_a_ringing_alarm_receives_signals(home):
-    with up(home):
+    with running_daemon(home):
         assert home.run("jobs", "list").returncode == 0
         ringing = home.start("jobs", "run", "wake")
         wait_until(lambda: home.json("music", "alarms")[0]["ringing"])
-        assert "ringing" in said(home, "alarm", "stop")
-        assert "ringing" in said(home, "alarm", "stop")  # it heard, and waits for a player to put its volume back
+        assert "ringing" in run_command(home, "alarm", "stop")
+        assert "ringing" in run_command(home, "alarm", "stop")  # it waits for a player, to restore its volume
         assert home.run("jobs", "cancel", "wake").returncode == 0
         ringing.communicate(timeout=20)
         assert not home.json("music", "alarms")[0]["ringing"]
@@ -161,7 +161,7 @@ def test_without_such_a_job_the_needed_configuration_is_shown(installation):
         "no music job has action: sleep; add to appliance.yaml, under jobs:  "
         "sleep: {kind: music, with: {action: sleep}}"
     )
-    assert said(installation, "alarms").startswith(
+    assert run_command(installation, "alarms").startswith(
         "there are no alarms; add one with: pi-appliance music alarm add 06:45"
     )
     assert refused(installation, 1, "alarm", "skip").startswith("no music job has action: alarm; add to")

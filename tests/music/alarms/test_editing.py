@@ -8,8 +8,8 @@ import pytest
 
 from tests.fakes.mpd_server import needs_mpd, running_mpd
 from tests.installation import Installation, wait_until
-from tests.test_daemon import up
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.test_daemon import running_daemon
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 
 # The comments and the order of the file are the owner's.
 JOBS = """\
@@ -35,7 +35,7 @@ def home(installation: Installation) -> Installation:
 @pytest.fixture
 def appliance(tmp_path: Path):
     indented = "".join(f"  {line}\n" for line in JOBS.splitlines())
-    with served(configuration(tmp_path, jobs=indented)) as result:
+    with serving(configuration(tmp_path, jobs=indented)) as result:
         yield result
 
 
@@ -44,11 +44,11 @@ def text_of(appliance: ServedAppliance) -> str:
 
 
 def alarm(appliance: ServedAppliance, name: str) -> dict:
-    return appliance.ask(f"/api/v1/alarms/{name}").json
+    return appliance.request(f"/api/v1/alarms/{name}").json
 
 
 def edit(appliance: ServedAppliance, name: str, /, **values: object):
-    return appliance.ask(f"/api/v1/alarms/{name}", values, method="PATCH")
+    return appliance.request(f"/api/v1/alarms/{name}", values, method="PATCH")
 
 
 def lines_changed(before: str, after: str) -> tuple[list[str], list[str]]:
@@ -70,7 +70,7 @@ def test_the_command_changes_the_file_without_a_daemon(home):
 
 
 def test_the_answer_of_the_daemon_shows_the_new_state(home):
-    with up(home):
+    with running_daemon(home):
         added = home.json("music", "alarm", "add", "06:15", "--play", "FIP", "--name", "Early bird!")
         assert (added["job"], added["schedule"], added["paused"]) == ("early-bird", "06:15, every day", False)
         assert "early-bird" in [each["job"] for each in home.json("music", "alarms")]
@@ -156,15 +156,15 @@ def test_a_wrong_value_is_one_line_and_changes_nothing(appliance, values, status
 
 def test_names_are_unique_and_no_parts_of_addresses(appliance):
     def add(**values: object):
-        return appliance.ask("/api/v1/alarms", {"time": "06:30", "play": ["FIP"], **values})
+        return appliance.request("/api/v1/alarms", {"time": "06:30", "play": ["FIP"], **values})
 
     assert [add().json["job"] for _ in range(3)] == ["alarm-06-30", "alarm-06-30-2", "alarm-06-30-3"]
     taken = "there is already a job called hello; choose another name"
     assert (add(name="Hello").status, add(name="Hello").json["error"]) == (422, taken)
     for name in ("once", "new", "!"):
         assert add(name=name).json["error"].endswith("write another one, such as wake-up")
-    assert appliance.ask("/api/v1/alarms/wake/copy", {}).json["job"] == "wake-2"
-    assert appliance.ask("/api/v1/alarms/hello", method="DELETE").status == 404
+    assert appliance.request("/api/v1/alarms/wake/copy", {}).json["job"] == "wake-2"
+    assert appliance.request("/api/v1/alarms/hello", method="DELETE").status == 404
 
 
 def test_the_second_of_two_editors_is_told(appliance):
@@ -184,14 +184,14 @@ def test_a_schedule_without_times_is_kept_unless_replaced(appliance):
 
 def test_every_next_ring_is_listed_and_a_skip_names_its_day(appliance):
     edit(appliance, "wake", days=["daily"])
-    appliance.ask("/api/v1/alarms/once", {"at": "06:30", "job": "wake"})
+    appliance.request("/api/v1/alarms/once", {"at": "06:30", "job": "wake"})
     shown = alarm(appliance, "wake")
     assert [ring["skipped"] for ring in shown["rings"]] in ([False], [False, False])
     last = shown["rings"][-1]["at"]
     assert last[:10] == shown["one_off_rings"][0][:10]
-    skipped = appliance.ask("/api/v1/alarms/skip", {"job": "wake", "day": last[:10]}).json[0]
+    skipped = appliance.request("/api/v1/alarms/skip", {"job": "wake", "day": last[:10]}).json[0]
     assert (skipped["skipped"], skipped["one_off_rings"]) == (last, shown["one_off_rings"])
-    other = appliance.ask("/api/v1/alarms/skip", {"job": "wake", "day": "2001-01-01"})
+    other = appliance.request("/api/v1/alarms/skip", {"job": "wake", "day": "2001-01-01"})
     assert other.json["error"] == "wake does not ring on 2001-01-01, so there is nothing to skip"
 
 
@@ -204,9 +204,9 @@ def test_a_volume_above_the_maximum_is_shown_as_it_will_be(home):
 
 def test_a_renamed_alarm_keeps_its_place_comments_and_state(appliance):
     before, store = text_of(appliance), appliance.daemon.appliance.store
-    appliance.ask("/api/v1/alarms/skip", {"job": "wake"})
-    appliance.ask("/api/v1/alarms/once", {"job": "wake", "at": "05:00"})
-    appliance.ask("/api/v1/alarms/off", {"job": "wake"})
+    appliance.request("/api/v1/alarms/skip", {"job": "wake"})
+    appliance.request("/api/v1/alarms/once", {"job": "wake", "at": "05:00"})
+    appliance.request("/api/v1/alarms/off", {"job": "wake"})
     old = alarm(appliance, "wake")
     renamed = edit(appliance, "wake", name="Early bird", volume=50).json
     assert text_of(appliance) == before.replace("  wake:", "  early-bird:").replace("volume: 70", "volume: 50")
@@ -235,7 +235,7 @@ def test_duration_and_start_volume_are_set_and_removed(appliance):
 
 def test_a_ringing_alarm_is_not_removed(appliance):
     appliance.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=appliance.daemon.started_at)
-    answer = appliance.ask("/api/v1/alarms/wake", method="DELETE")
+    answer = appliance.request("/api/v1/alarms/wake", method="DELETE")
     assert (answer.status, answer.json["error"]) == (409, "wake is ringing; stop it first")
 
 
@@ -245,7 +245,7 @@ def test_an_alarm_for_the_next_minute_rings(home, tmp_path):
     with running_mpd(tmp_path / "mpd") as server:
         home.write(JOBS, f"{REST}player: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
         song = server.mpc("listall").splitlines()[0]
-        with up(home):
+        with running_daemon(home):
             soon = datetime.now(UTC) + timedelta(seconds=65)
             added = home.json("music", "alarm", "add", f"{soon:%H:%M}", "--play", song, "--name", "soon", "--one-shot")
             assert added["next"] == f"{soon:%Y-%m-%dT%H:%M}:00Z"
@@ -259,19 +259,19 @@ def test_an_alarm_for_the_next_minute_rings(home, tmp_path):
 
 
 def test_the_page_adds_the_jobs_of_announcements_and_sleep_timers_and_speaks(appliance):
-    page = appliance.ask("/music/alarms").text
+    page = appliance.request("/music/alarms").text
     assert "No job announces yet" in page
     assert "No job is a sleep timer yet" in page
     for action in ("announce", "sleep"):
-        sent = f"name={action}&kind=music&set=with.action%3D{action}&return_to=/music/alarms"
-        assert appliance.ask("/do/jobs", sent).status == 303
-    page = appliance.ask("/music/alarms").text
+        form = f"name={action}&kind=music&set=with.action%3D{action}&return_to=/music/alarms"
+        assert appliance.request("/do/jobs", form).status == 303
+    page = appliance.request("/music/alarms").text
     assert 'href="/jobs/announce"' in page, "its history can be reached"
     assert 'name="text"' in page
-    answer = appliance.ask("/do/announce", "text=dinner+is+ready&wait=0&return_to=/music/alarms?announced")
-    assert "It is announced" in appliance.ask(answer.headers["location"]).text
+    answer = appliance.request("/do/announce", "text=dinner+is+ready&wait=0&return_to=/music/alarms?announced")
+    assert "It is announced" in appliance.request(answer.headers["location"]).text
     (request,) = appliance.daemon.appliance.store.requests.pending("announce")
     assert request.arguments["text"] == "dinner is ready"
-    jobs = appliance.ask("/jobs").text
+    jobs = appliance.request("/jobs").text
     for name in ("announce", "sleep", "wake"):
         assert f'id="job-{name}"' not in jobs

@@ -54,9 +54,9 @@ class RealTime(FakeContext):
         return "stop" if self.until(self.saw) else ""
 
 
-def run(server: MpdServer, folder: Path, wanted: music_job.Options, **keys: object) -> tuple[Result, RealTime]:
+def run(server: MpdServer, folder: Path, job_options: music_job.Options, **keys: object) -> tuple[Result, RealTime]:
     context = RealTime(folder, address=server.address, **keys)  # type: ignore[arg-type] # its own fields
-    return music_job.run(wanted, context), context
+    return music_job.run(job_options, context), context
 
 
 def test_a_dead_stream_is_replaced_by_the_next_source(server, tmp_path):

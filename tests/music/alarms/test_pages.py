@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from pi_appliance.system import clock
 from tests.web.chromium import CHROMIUM
-from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
-from tests.web.served_appliance import ServedAppliance, configuration, served
+from tests.web.list_player import LIBRARY, SONG, ListMusic, ListPlayer
+from tests.web.served_appliance import ServedAppliance, configuration, serving
 from tests.web.test_browser import browser, phone
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
@@ -35,10 +35,10 @@ BOTH = pytest.mark.parametrize(
 def appliance(tmp_path: Path) -> Iterator[ServedAppliance]:
     music = ListMusic(ListPlayer([SONG]))
     assert music.list_player is not None
-    music.list_player.saved = {"Morning": list(SHELF)}
+    music.list_player.saved = {"Morning": list(LIBRARY)}
     path = configuration(tmp_path, stations=STATIONS, jobs=JOBS)
     path.write_text(f"{path.read_text()}volume: {{maximum: 60}}\n")
-    with served(path, music) as result:
+    with serving(path, music) as result:
         yield result
 
 
@@ -128,7 +128,7 @@ def test_the_limit_follows_the_time_that_is_typed(browser: Browser, tmp_path: Pa
     path = configuration(tmp_path, jobs=JOBS)
     quiet = "[{from: '22:00', to: '06:45', maximum: 20}, {from: '12:00', to: '13:00', maximum: 30, days: [sun]}]"
     path.write_text(f"{path.read_text()}volume: {{quiet: {quiet}}}\n")
-    with served(path, ListMusic(ListPlayer([SONG]))) as appliance, phone(browser, appliance) as page:
+    with serving(path, ListMusic(ListPlayer([SONG]))) as appliance, phone(browser, appliance) as page:
         go(page, appliance, "/wake")
         limit, time = page.locator("#limit"), page.get_by_label("Time")
         expect(limit).to_be_hidden()
@@ -166,7 +166,7 @@ def test_an_alarm_is_renamed_and_gets_an_end(browser: Browser, appliance: Served
         go(page, appliance, "/early-bird")
         expect(page.get_by_role("group", name="Plays for").get_by_role("radio", name="30 min")).to_be_checked()
         page.get_by_role("button", name="Hear FIP").tap()
-        appliance.eventually(lambda: [track.uri for track in appliance.player.tracks] == ["http://radio.example/FIP"])
+        appliance.wait_until(lambda: [track.uri for track in appliance.player.tracks] == ["http://radio.example/FIP"])
         if script:
             expect(page.locator("#answer")).to_have_text("Starting FIP …")
         expect(page.get_by_label("Name")).to_have_value("early-bird")
@@ -177,7 +177,7 @@ def test_the_second_of_two_phones_is_told(browser: Browser, appliance: ServedApp
     with phone(browser, appliance) as page:
         go(page, appliance, "/wake")
         page.get_by_label("Time").fill("05:30")
-        appliance.ask("/api/v1/alarms/wake", {"volume": 20}, method="PATCH")
+        appliance.request("/api/v1/alarms/wake", {"volume": 20}, method="PATCH")
         save(page)
         expect(page.locator("#form-error")).to_contain_text("wake was changed by somebody else in the meantime")
         expect(page.get_by_label("Time")).to_have_value("05:30")
@@ -198,7 +198,7 @@ def test_a_schedule_in_another_form_stays(browser: Browser, appliance: ServedApp
 
 
 def test_every_ring_is_shown_and_a_skip_names_its_ring(browser: Browser, appliance: ServedAppliance) -> None:
-    appliance.ask("/api/v1/alarms/wake", {"days": []}, method="PATCH")
+    appliance.request("/api/v1/alarms/wake", {"days": []}, method="PATCH")
     with phone(browser, appliance) as page:
         go(page, appliance)
         card = page.get_by_role("region", name="wake", exact=True)
@@ -218,8 +218,8 @@ def test_every_ring_is_shown_and_a_skip_names_its_ring(browser: Browser, applian
 def test_the_editor_knows_of_a_skipped_ring_and_of_a_switch(
     browser: Browser, appliance: ServedAppliance, script: bool
 ) -> None:
-    appliance.ask("/api/v1/alarms/skip", {"job": "wake"})
-    alarm = appliance.ask("/api/v1/alarms/wake").json
+    appliance.request("/api/v1/alarms/skip", {"job": "wake"})
+    alarm = appliance.request("/api/v1/alarms/wake").json
     days = (datetime.fromisoformat(alarm["next_ring"]) - clock.now()).days
     with phone(browser, appliance, script=script) as page:
         go(page, appliance, "/wake")
@@ -234,8 +234,8 @@ def test_the_editor_knows_of_a_skipped_ring_and_of_a_switch(
         page.goto(f"{appliance.origin}/jobs/wake")
         expect(page.get_by_text(re.compile("06:45 is skipped"))).to_be_visible()
         expect(page.locator("p.next")).not_to_contain_text(re.compile("Next t(oday|omorrow) 06:45"))
-        appliance.ask("/api/v1/alarms/unskip", {"job": "wake"})
-        appliance.ask("/api/v1/alarms/off", {"job": "wake"})
+        appliance.request("/api/v1/alarms/unskip", {"job": "wake"})
+        appliance.request("/api/v1/alarms/off", {"job": "wake"})
         go(page, appliance, "/wake")
         expect(line).to_have_text("Off")
 
@@ -245,7 +245,7 @@ def test_an_alarm_is_rung_at_once(browser: Browser, appliance: ServedAppliance, 
     with phone(browser, appliance, script=script) as page:
         go(page, appliance)
         page.get_by_role("region", name="wake", exact=True).get_by_role("button", name="Ring now").tap()
-        appliance.eventually(lambda: appliance.ask("/api/v1/runs?job=wake").json)
+        appliance.wait_until(lambda: appliance.request("/api/v1/runs?job=wake").json)
         expect(page).to_have_url(f"{appliance.origin}/music/alarms")
 
 
@@ -274,7 +274,7 @@ def test_sources_are_chosen_ordered_and_heard(browser: Browser, appliance: Serve
         page.locator(".source").nth(2).get_by_label("Try it earlier").tap()
         page.locator(".source").first.get_by_label("Remove").tap()
         page.get_by_label(re.compile("^Hear")).first.tap()
-        appliance.eventually(lambda: [each.uri for each in appliance.player.tracks] == [each.uri for each in SHELF])
+        appliance.wait_until(lambda: [each.uri for each in appliance.player.tracks] == [each.uri for each in LIBRARY])
         save(page)
         expect(page.get_by_role("region", name="wake", exact=True)).to_contain_text("album Kind of Blue")
     assert 'play: ["album:Kind of Blue", "playlist:Morning"]' in text_of(appliance)
@@ -285,7 +285,7 @@ def test_alarms_are_not_in_the_list_of_jobs(browser: Browser, appliance: ServedA
         page.goto(f"{appliance.origin}/jobs")
         page.evaluate("window.here = true")
         expect(page.locator("[data-job]")).to_have_count(1)
-        appliance.ask("/api/v1/jobs/hello/run", {})
+        appliance.request("/api/v1/jobs/hello/run", {})
         expect(page.locator("#job-hello").get_by_role("img")).to_have_accessible_name(re.compile("succeeded|1"))
         assert page.evaluate("window.here"), "it was not loaded again"
         go(page, appliance, "/wake")

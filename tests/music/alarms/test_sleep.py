@@ -27,7 +27,7 @@ def falls(loud: list[tuple[float, int]]) -> bool:
 
 
 def asleep_at(runner: JobRunner) -> float:
-    """Return when it became silent, in seconds since the start."""
+    """Return the seconds from the start to silence."""
     return next(at for at, _, plays in runner.player.volumes if at > 1000.0 and not plays) - 1000
 
 
@@ -80,10 +80,10 @@ def test_a_clock_step_matters_only_for_a_time_of_day(runner):
     assert asleep_at(runner) == pytest.approx(600 + 3600, abs=3)
 
     runner.player.fill(FIP)
-    began = runner.time.steady
+    began = runner.time.monotonic_time
     runner.time.at(600, lambda: setattr(runner.time, "wall", datetime(2030, 1, 1, tzinfo=UTC)))
     runner.run("sleep", in_="30m", fade="1m")
-    assert runner.time.steady - began == pytest.approx(1800, abs=2)
+    assert runner.time.monotonic_time - began == pytest.approx(1800, abs=2)
 
 
 def test_at_the_end_of_the_track_the_fade_ends_with_it(runner):
@@ -121,21 +121,21 @@ def test_skipping_the_last_track_is_followed(runner):
 
 
 def test_a_louder_volume_of_the_user_cancels_it(runner):
-    runner.time.at(1770, lambda: runner.player.hand(50))
+    runner.time.at(1770, lambda: runner.player.change_volume(50))
     result = runner.run("sleep", in_="30m", fade="1m")
     assert result.summary == "the user raised the volume; the music continues"
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.PLAYING, 50, None)
 
 
 def test_a_lower_volume_of_the_user_is_followed(runner):
-    runner.time.at(1741.5, lambda: runner.player.hand(10))
+    runner.time.at(1741.5, lambda: runner.player.change_volume(10))
     runner.run("sleep", in_="30m", fade="1m")
     assert falls(runner.loud)
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
 def test_a_volume_change_before_the_fade_is_ignored(runner):
-    runner.time.at(600, lambda: runner.player.hand(30))
+    runner.time.at(600, lambda: runner.player.change_volume(30))
     runner.run("sleep", in_="30m", fade="1m")
     assert (runner.player.now.playback, runner.player.now.volume) == (PlaybackState.STOPPED, 30)
 
@@ -148,15 +148,15 @@ def test_it_can_be_cancelled(runner, seconds):
 
 
 def test_nothing_is_changed_when_nothing_plays(runner):
-    runner.player.press(PlaybackState.STOPPED)
+    runner.player.change_playback(PlaybackState.STOPPED)
     assert runner.run("sleep", in_="10m").summary == "nothing was playing"
     assert runner.player.now.volume == 60
 
 
 @pytest.mark.parametrize("cut", [0, 600, 1739, 1741, 1760, 1799])
 def test_an_interrupted_timer_ends_on_time(runner, cut):
-    runner.cut(cut, "sleep", in_="30m", fade="1m")
-    runner.time.go(0.4)
+    runner.kill_after(cut, "sleep", in_="30m", fade="1m")
+    runner.time.advance(0.4)
     runner.go_on()
     assert asleep_at(runner) == pytest.approx(1800, abs=2)
     assert falls(runner.loud)
@@ -165,16 +165,16 @@ def test_an_interrupted_timer_ends_on_time(runner, cut):
 
 @pytest.mark.parametrize("cut", [600, 1760])
 def test_a_timer_that_expired_during_an_interruption_ends_at_once(runner, cut):
-    runner.cut(cut, "sleep", in_="30m", fade="1m")
-    runner.time.go(1800)
-    went = runner.time.steady
+    runner.kill_after(cut, "sleep", in_="30m", fade="1m")
+    runner.time.advance(1800)
+    went = runner.time.monotonic_time
     runner.go_on()
-    assert runner.time.steady - went < 5
+    assert runner.time.monotonic_time - went < 5
     assert (runner.player.now.playback, runner.player.now.volume, runner.held) == (PlaybackState.STOPPED, 60, None)
 
 
 def test_hours_later_the_music_is_left_alone_and_never_gets_louder(runner):
-    runner.cut(1790, "sleep", in_="30m", fade="1m")
+    runner.kill_after(1790, "sleep", in_="30m", fade="1m")
     runner.reboot(8 * 3600)
     low = runner.player.now.volume
     assert runner.go_on().summary == "interrupted too long ago; the music continues"
@@ -182,8 +182,8 @@ def test_hours_later_the_music_is_left_alone_and_never_gets_louder(runner):
 
 
 def test_a_player_outage_does_not_delay_it(runner):
-    runner.time.at(1745, lambda: setattr(runner.player, "away", True))
-    runner.time.at(1760, lambda: setattr(runner.player, "away", False))
+    runner.time.at(1745, lambda: setattr(runner.player, "is_unreachable", True))
+    runner.time.at(1760, lambda: setattr(runner.player, "is_unreachable", False))
     runner.run("sleep", in_="30m", fade="1m")
     assert asleep_at(runner) == pytest.approx(1800, abs=2)
     assert runner.player.now.volume == 60
@@ -202,13 +202,13 @@ def test_stop_fades_out_and_restores_the_volume(runner):
 
 def test_stop_without_a_fade_is_immediate(runner):
     runner.run("stop")
-    assert runner.time.steady == 1000
+    assert runner.time.monotonic_time == 1000
     assert runner.player.now.playback is PlaybackState.STOPPED
 
 
 def test_a_volume_is_set_at_once_or_within_a_duration(runner):
     assert runner.run("volume", volume=30).summary == "volume 30"
-    assert runner.time.steady == 1000
+    assert runner.time.monotonic_time == 1000
     result = runner.run("volume", volume=50, fade="1m")
     assert result.summary == "volume 50"
     assert runner.loud[-1] == (pytest.approx(60, abs=1), 50)
@@ -216,19 +216,19 @@ def test_a_volume_is_set_at_once_or_within_a_duration(runner):
 
 
 def test_a_limited_volume_is_reported(runner):
-    runner.player.most = 45
+    runner.player.max_volume = 45
     assert runner.run("volume", volume=70).summary == "volume 45, not 70: the volume is limited"
 
 
 def test_user_input_ends_a_volume_fade(runner):
-    runner.time.at(30, lambda: runner.player.hand(35))
+    runner.time.at(30, lambda: runner.player.change_volume(35))
     assert runner.run("volume", volume=10, fade="1m").summary == "the user changed the volume to 35"
 
 
 @pytest.mark.parametrize("cut", [0, 5, 30, 59])
 def test_a_volume_fade_is_resumed_where_it_should_be(runner, cut):
-    runner.cut(cut, "volume", volume=10, fade="1m")
-    runner.time.go(10)
+    runner.kill_after(cut, "volume", volume=10, fade="1m")
+    runner.time.advance(10)
     assert runner.go_on().summary == "volume 10"
     assert falls(runner.loud)
     assert runner.held is None
@@ -238,7 +238,7 @@ def test_without_a_mixer_or_a_player_it_fails(tmp_path):
     with pytest.raises(Refused, match="no volume to set"):
         JobRunner(tmp_path, volume=None).run("volume", volume=30)
     runner = JobRunner(tmp_path)
-    runner.player.away = True
+    runner.player.is_unreachable = True
     with pytest.raises(Unavailable):
         runner.run("volume", volume=30)
     assert runner.held is None

@@ -23,7 +23,7 @@ STATIONS = """\
 - {name: FIP Jazz, url: "RADIO/one.wav?jazz"}
 - {name: FIP Rock, url: "RADIO/one.wav?rock"}
 """
-NOWHERE = "127.0.0.1:1"
+NO_SERVER = "127.0.0.1:1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,17 @@ class MusicCli(Installation):
     """An installation whose player is the MPD at `address`."""
 
     def __init__(
-        self, folder: Path, address: str, *, radio: str = "http://127.0.0.1:9", stand_in: bool = False, rest: str = ""
+        self,
+        folder: Path,
+        address: str,
+        *,
+        radio: str = "http://127.0.0.1:9",
+        fallback_mpd: bool = False,
+        rest: str = "",
     ) -> None:
         super().__init__(folder)
         (folder / "stations.yaml").write_text(STATIONS.replace("RADIO", radio), "utf-8")
-        options = f"{{address: '{address}', fallback-mpd: {str(stand_in).lower()}}}"
+        options = f"{{address: '{address}', fallback-mpd: {str(fallback_mpd).lower()}}}"
         self.write("", f"stations: stations.yaml\nplayer: {{kind: mpd, with: {options}}}\n{rest}")
 
     def music(self, *words: str) -> CommandResult:
@@ -63,9 +69,9 @@ class MusicCli(Installation):
 
     def output(self, *words: str) -> str:
         """Run a command that must succeed without errors, and return its output."""
-        said = self.music(*words)
-        assert (said.status, said.err) == (0, ""), f"{words}: {said.status}, {said.err}"
-        return said.out
+        result = self.music(*words)
+        assert (result.status, result.err) == (0, ""), f"{words}: {result.status}, {result.err}"
+        return result.out
 
     def values(self, *words: str) -> Any:
         """Run a command that must succeed, with --json, and return the parsed output."""
@@ -85,27 +91,29 @@ class LiveCommand:
 
     def __init__(self, cli: MusicCli, *words: str, terminal: bool = False) -> None:
         reading, writing = pty.openpty() if terminal else os.pipe()
-        self._reading, self._seen = reading, 0
-        self.said = ""
+        self._reading, self._read_length = reading, 0
+        self.output_text = ""
         surroundings = cli.environment({"COLUMNS": "100"})
         command = [*PROGRAM, "music", *words, "--config", str(cli.config)]
         self.process = Process(command, env=surroundings, stdout=writing, stderr=writing)
         os.close(writing)
 
-    def until(self, true: Callable[[str], Any], seconds: float = 60) -> Any:
+    def wait_for_output(self, condition: Callable[[str], Any], seconds: float = 60) -> Any:
         """Wait until `true()` of the output since the last call, and return its result."""
         deadline = time.monotonic() + seconds
-        while not (result := true(self.said[self._seen :])):
-            left = deadline - time.monotonic()
-            assert left > 0, f"did not come: {self.said!r}"
-            if select.select([self._reading], [], [], left)[0]:
-                self.said += os.read(self._reading, 65536).decode()
-        self._seen = len(self.said)
+        while not (result := condition(self.output_text[self._read_length :])):
+            seconds_left = deadline - time.monotonic()
+            assert seconds_left > 0, f"did not come: {self.output_text!r}"
+            if select.select([self._reading], [], [], seconds_left)[0]:
+                self.output_text += os.read(self._reading, 65536).decode()
+        self._read_length = len(self.output_text)
         return result
 
-    def line(self, start: str) -> str:
+    def wait_for_line(self, start: str) -> str:
         """Wait for a line that begins with `start`, and return it."""
-        result: re.Match[str] = self.until(lambda said: re.search(rf"^{re.escape(start)}.*$\n", said, re.MULTILINE))
+        result: re.Match[str] = self.wait_for_output(
+            lambda text: re.search(rf"^{re.escape(start)}.*$\n", text, re.MULTILINE)
+        )
         return result[0].rstrip("\n")
 
     def end(self) -> int:
@@ -116,8 +124,8 @@ class LiveCommand:
     def wait(self) -> int:
         """Read the output to its end, and return the exit status."""
         with contextlib.suppress(OSError):  # a closed terminal
-            while said := os.read(self._reading, 65536):
-                self.said += said.decode()
+            while chunk := os.read(self._reading, 65536):
+                self.output_text += chunk.decode()
         return self.process.wait(timeout=60)
 
     def close(self) -> None:
@@ -130,8 +138,8 @@ class LiveCommand:
 @contextlib.contextmanager
 def run_live(cli: MusicCli, *words: str, terminal: bool = False) -> Iterator[LiveCommand]:
     """Run a command in a pipe or on a terminal during the block."""
-    going = LiveCommand(cli, *words, terminal=terminal)
+    command = LiveCommand(cli, *words, terminal=terminal)
     try:
-        yield going
+        yield command
     finally:
-        going.close()
+        command.close()

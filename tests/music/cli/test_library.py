@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import PICTURE, TRACKS, MpdServer, needs_mpd, running_mpd
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
+from tests.music.cli.music_program import EINS, NO_SERVER, ONE, ZWEI, MusicCli
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
     genres = {EINS: "Punk", ZWEI: "Punk", ONE: "Jazz"}
     music = {name: (*tags, "", genres[name]) for name, tags in TRACKS.items()}
-    with running_mpd(tmp_path_factory.mktemp("mpd"), music=music, keeps=["playlists", "stickers"]) as running:
+    with running_mpd(tmp_path_factory.mktemp("mpd"), music=music, databases=["playlists", "stickers"]) as running:
         yield running
 
 
@@ -46,11 +46,11 @@ def test_folders_are_listed(server: MpdServer, cli: MusicCli) -> None:
     ],
 )
 def test_library_lists_match_mpc(server: MpdServer, cli: MusicCli, words: list[str], head: str, mpc: list[str]) -> None:
-    wanted = sorted(server.mpc(*mpc).splitlines())
-    assert sorted(cli.column(head, *words)) == wanted
-    assert wanted
+    expected = sorted(server.mpc(*mpc).splitlines())
+    assert sorted(cli.column(head, *words)) == expected
+    assert expected
     first = cli.values(*words)["items"]
-    assert len(first) == len(wanted)
+    assert len(first) == len(expected)
 
 
 @needs_mpd
@@ -66,8 +66,8 @@ def test_library_lists_are_paged(cli: MusicCli) -> None:
 def test_an_empty_result_is_reported(cli: MusicCli) -> None:
     assert cli.output("artists", "--genre", "Polka") == "the library has nothing of that"
     assert cli.output("search", "zzz") == "the library has nothing of that"
-    said = cli.music("browse", "nowhere")
-    assert (said.status, said.out, "\n" in said.err) == (1, "", False)
+    result = cli.music("browse", "nowhere")
+    assert (result.status, result.out, "\n" in result.err) == (1, "", False)
 
 
 @needs_mpd
@@ -106,8 +106,8 @@ def test_a_picture_is_described_and_saved(server: MpdServer, cli: MusicCli, tmp_
     server.mpc("clear")
     server.mpc("add", ONE, EINS)
     assert cli.output("art", "2").startswith("Die Ärzte - Eins: image/png")
-    said = cli.music("art")
-    assert (said.status, said.err) == (
+    result = cli.music("art")
+    assert (result.status, result.err) == (
         1,
         "pi-appliance: no track is the current one; name a file, or a number of the queue",
     )
@@ -154,6 +154,6 @@ def test_favourites_and_ratings_are_stored_and_removed(server: MpdServer, cli: M
     ],
 )
 def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], output: str) -> None:
-    said = MusicCli(tmp_path, NOWHERE).music(*words)
-    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert output in said.err
+    result = MusicCli(tmp_path, NO_SERVER).music(*words)
+    assert (result.status, result.out, "\n" in result.err) == (2, "", False)
+    assert output in result.err

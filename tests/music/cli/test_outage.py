@@ -43,7 +43,7 @@ def test_a_restarted_player_works_for_the_next_command(cli: MusicCli, server: Mp
 
 
 def make_many(server: MpdServer, count: int) -> None:
-    """Add so many tracks to the folder "usb", without an MPD update."""
+    """Add `count` tracks to the folder "usb", without an MPD update."""
     folder = server.music / "usb"
     folder.mkdir()
     for number in range(count):
@@ -53,11 +53,11 @@ def make_many(server: MpdServer, count: int) -> None:
 def test_a_player_that_dies_during_an_update_is_reported_in_one_line(cli: MusicCli, server: MpdServer) -> None:
     make_many(server, 3000)
     with run_live(cli, "update", "usb", "--wait", terminal=True) as update:
-        update.until(lambda said: "0:00 scanning" in said)
+        update.wait_for_output(lambda text: "0:00 scanning" in text)
         server.kill()
         assert update.wait() == 75
-        assert update.said.count("\n") == 1
-        assert f"\r\x1b[Kpi-appliance: MPD at {server.address} is not reached" in update.said
+        assert update.output_text.count("\n") == 1
+        assert f"\r\x1b[Kpi-appliance: MPD at {server.address} is not reached" in update.output_text
 
 
 @pytest.mark.slow
@@ -65,9 +65,10 @@ def test_on_a_terminal_an_update_shows_progress(cli: MusicCli, server: MpdServer
     make_many(server, 1500)
     with run_live(cli, "update", "usb", "--wait", terminal=True) as update:
         assert update.wait() == 0
-        assert update.said.endswith("\r\x1b[Kupdated: 1,503 tracks of 8:21:00, 1,500 more than before\r\n")
+        assert update.output_text.endswith("\r\x1b[Kupdated: 1,503 tracks of 8:21:00, 1,500 more than before\r\n")
         counts = [
-            int(results.replace(",", "")) for results in re.findall(r"scanning, ([\d,]+) tracks so far", update.said)
+            int(results.replace(",", ""))
+            for results in re.findall(r"scanning, ([\d,]+) tracks so far", update.output_text)
         ]
         assert counts == sorted(counts)
         assert counts

@@ -16,7 +16,7 @@ from pi_appliance.music.player_hub import FALLBACK_DIR
 from pi_appliance.operations import MODULES
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd
 from tests.installation import PROGRAM
-from tests.music.cli.music_program import NOWHERE, ZWEI, MusicCli
+from tests.music.cli.music_program import NO_SERVER, ZWEI, MusicCli
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def cli(tmp_path: Path, three: MpdServer) -> MusicCli:
 @pytest.fixture
 def empty_room(tmp_path: Path) -> MusicCli:
     """Return an installation with an unreachable player."""
-    return MusicCli(tmp_path, NOWHERE)
+    return MusicCli(tmp_path, NO_SERVER)
 
 
 @needs_mpd
@@ -100,11 +100,11 @@ def test_mute_silences_it_and_unmute_restores_the_volume(three: MpdServer, cli: 
     ],
 )
 def test_a_refusal_exits_1_with_one_line(cli: MusicCli, words: str, output: str) -> None:
-    said = cli.music(*words.split())
-    assert (said.status, said.out) == (1, "")
-    assert said.err.startswith("pi-appliance: ")
-    assert output in said.err
-    assert "\n" not in said.err
+    result = cli.music(*words.split())
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith("pi-appliance: ")
+    assert output in result.err
+    assert "\n" not in result.err
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_a_refusal_exits_1_with_one_line(cli: MusicCli, words: str, output: str)
 def test_wrong_use_exits_2_with_one_line_before_the_player_is_asked(
     empty_room: MusicCli, words: str, output: str
 ) -> None:
-    said = empty_room.music(*words.split())
-    assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("pi-appliance music")
-    assert output in said.err
-    assert "\n" not in said.err
+    result = empty_room.music(*words.split())
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("pi-appliance music")
+    assert output in result.err
+    assert "\n" not in result.err
 
 
 @pytest.mark.parametrize(
@@ -144,24 +144,24 @@ def test_wrong_use_exits_2_with_one_line_before_the_player_is_asked(
 )  # fmt: skip
 def test_an_unreachable_player_exits_75_with_one_line(tmp_path: Path, words: str) -> None:
     address = f"127.0.0.1:{free_port()}"
-    said = MusicCli(tmp_path, address).music(*words.split())
-    assert (said.status, said.out) == (75, "")
-    assert said.err.startswith(f"pi-appliance: MPD at {address} is not reached: nothing listens there; start it")
-    assert "\n" not in said.err
+    result = MusicCli(tmp_path, address).music(*words.split())
+    assert (result.status, result.out) == (75, "")
+    assert result.err.startswith(f"pi-appliance: MPD at {address} is not reached: nothing listens there; start it")
+    assert "\n" not in result.err
 
 
 @needs_mpd
 def test_each_command_mentions_that_only_the_private_mpd_was_changed(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
-    cli = MusicCli(tmp_path, address, stand_in=True)
+    cli = MusicCli(tmp_path, address, fallback_mpd=True)
 
     async def scenario() -> None:
         async with fallback_mpd.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
             for words in (["status"], ["volume", "30"]):
-                said = await asyncio.to_thread(cli.music, *words)
-                assert said.status == 0
-                assert said.err == "the configured MPD is not reached; this is the built-in silent player"
-                assert "\n" not in said.out
+                result = await asyncio.to_thread(cli.music, *words)
+                assert result.status == 0
+                assert result.err == "the configured MPD is not reached; this is the built-in silent player"
+                assert "\n" not in result.out
 
     asyncio.run(scenario())
 
@@ -169,23 +169,23 @@ def test_each_command_mentions_that_only_the_private_mpd_was_changed(tmp_path: P
 music = OperationGroup("music", "", MODULES["music"], "pi_appliance.music.cli")
 
 
-def every(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
+def list_commands(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
     context = click.Context(group)
     for name in group.list_commands(context):
         each = group.get_command(context, name)
         if isinstance(each, click.Group):
-            yield from every(each, *path, name)
+            yield from list_commands(each, *path, name)
         else:
             yield (*path, name)
 
 
 def test_every_command_lists_its_exit_statuses(empty_room: MusicCli) -> None:
-    commands = list(every(music))
+    commands = list(list_commands(music))
     assert len(commands) > 50
     for words in commands:
-        said = empty_room.music(*words, "--help")
-        assert said.status == 0
-        assert re.search(r"Exit status:\n(.*\n)*? +75  ", said.out)
+        result = empty_room.music(*words, "--help")
+        assert result.status == 0
+        assert re.search(r"Exit status:\n(.*\n)*? +75  ", result.out)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["music", "--help"], ["music", "queue", "--help"]])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
+from tests.music.cli.music_program import EINS, NO_SERVER, ONE, ZWEI, MusicCli
 
 
 @pytest.fixture
@@ -87,14 +87,14 @@ def test_adding_to_a_playlist_creates_it(tea: MpdServer, cli: MusicCli) -> None:
 def test_a_missing_item_is_reported_and_the_list_stays(
     tea: MpdServer, cli: MusicCli, words: list[str], output: str
 ) -> None:
-    said = cli.music("playlists", *words)
-    assert (said.status, said.out, "\n" in said.err) == (1, "", False)
-    assert output in said.err
+    result = cli.music("playlists", *words)
+    assert (result.status, result.out, "\n" in result.err) == (1, "", False)
+    assert output in result.err
     assert files(tea) == [EINS, ZWEI, ONE]
 
 
 @pytest.mark.parametrize("words", [["remove", "Tea"], ["move", "Tea", "0", "1"], ["add", "Tea"], ["rename", "Tea"]])
 def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str]) -> None:
-    said = MusicCli(tmp_path, NOWHERE).music("playlists", *words)
-    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert said.err.startswith("pi-appliance")
+    result = MusicCli(tmp_path, NO_SERVER).music("playlists", *words)
+    assert (result.status, result.out, "\n" in result.err) == (2, "", False)
+    assert result.err.startswith("pi-appliance")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_radio
 from tests.installation import PROGRAM
-from tests.music.cli.music_program import EINS, NOWHERE, ONE, ZWEI, MusicCli
+from tests.music.cli.music_program import EINS, NO_SERVER, ONE, ZWEI, MusicCli
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_each_source_is_added_at_its_position(
     three: MpdServer, cli: MusicCli, words: list[str], says: list[str] | None, queue: list[str]
 ) -> None:
     three.mpc("play", "1")
-    said = cli.output(*words).splitlines()
-    assert says is None or said == says
+    lines = cli.output(*words).splitlines()
+    assert says is None or lines == says
     assert files(three) == queue
     assert three.mpc("current", "-f", "%file%") == (
         queue[0] if words[0] == "play-now" else three.mpc("current", "-f", "%file%")
@@ -138,7 +138,7 @@ def test_tracks_are_moved(three: MpdServer, cli: MusicCli) -> None:
 
 @needs_mpd
 @pytest.mark.parametrize(
-    ("which", "left", "says"),
+    ("which", "remaining", "says"),
     [
         (["2"], [EINS, ONE], "removed 1 track; 2 left in the queue"),
         (["1", "3"], [ZWEI], "removed 2 tracks; 1 left in the queue"),
@@ -148,10 +148,10 @@ def test_tracks_are_moved(three: MpdServer, cli: MusicCli) -> None:
     ],
 )
 def test_tracks_are_removed_by_number_and_range(
-    three: MpdServer, cli: MusicCli, which: list[str], left: list[str], says: str
+    three: MpdServer, cli: MusicCli, which: list[str], remaining: list[str], says: str
 ) -> None:
     assert cli.output("remove", *which) == says
-    assert files(three) == left
+    assert files(three) == remaining
 
 
 @needs_mpd
@@ -202,9 +202,9 @@ def test_the_queue_is_saved_once_and_replaced_only_with_an_option(three: MpdServ
 def test_a_missing_item_is_reported_and_the_queue_stays(
     three: MpdServer, cli: MusicCli, words: list[str], output: str
 ) -> None:
-    said = cli.music(*words)
-    assert (said.status, said.out, "\n" in said.err) == (1, "", False)
-    assert output in said.err
+    result = cli.music(*words)
+    assert (result.status, result.out, "\n" in result.err) == (1, "", False)
+    assert output in result.err
     assert files(three) == [EINS, ZWEI, ONE]
 
 
@@ -226,13 +226,13 @@ def test_a_missing_item_is_reported_and_the_queue_stays(
     ],
 )
 def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], output: str) -> None:
-    said = MusicCli(tmp_path, NOWHERE).music(*words)
-    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert output in said.err
+    result = MusicCli(tmp_path, NO_SERVER).music(*words)
+    assert (result.status, result.out, "\n" in result.err) == (2, "", False)
+    assert output in result.err
 
 
 def test_the_shell_completes_station_names(tmp_path: Path) -> None:
-    cli = MusicCli(tmp_path, NOWHERE)
+    cli = MusicCli(tmp_path, NO_SERVER)
     typed = {"COMP_WORDS": "pi-appliance music add fip", "COMP_CWORD": "3"}
     environment = cli.environment(
         {"_PI_APPLIANCE_COMPLETE": "bash_complete", "PI_APPLIANCE_CONFIG": str(cli.config), **typed}

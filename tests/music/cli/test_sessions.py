@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.mpd_server import MpdServer, make_music, needs_mpd, running_mpd
 from tests.installation import Installation, is_running, wait_until
 from tests.music.cli.music_program import ONE
-from tests.test_daemon import up
+from tests.test_daemon import running_daemon
 
 GONG = "gong.wav"
 JOBS = """
@@ -45,26 +45,26 @@ def volume(server: MpdServer) -> int:
     return int(server.mpc("volume").partition(":")[2].strip().rstrip("%"))
 
 
-def plays(server: MpdServer) -> bool:
+def is_playing(server: MpdServer) -> bool:
     return "[playing]" in server.mpc("status")
 
 
 @needs_mpd
 def test_the_music_stops_after_a_fade_and_the_volume_is_restored(home, server):
-    with up(home):
+    with running_daemon(home):
         assert home.run("music", "sleep", "6s", "--fade", "3s").returncode == 0
         wait_until(lambda: volume(server) < 55, 20)
-        wait_until(lambda: not plays(server), 20)
+        wait_until(lambda: not is_playing(server), 20)
         wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         assert volume(server) == 60
-    assert home.last("sleep")["summary"] == "asleep"
+    assert home.latest_run("sleep")["summary"] == "asleep"
 
 
 @pytest.mark.slow
 @needs_mpd
 def test_an_interrupted_fade_continues_after_a_restart(home, server):
-    with up(home) as daemon:
+    with running_daemon(home) as daemon:
         assert home.run("music", "sleep", "12s", "--fade", "11s").returncode == 0
         wait_until(lambda: volume(server) < 57, 20)
         daemon.process.kill()
@@ -72,10 +72,10 @@ def test_an_interrupted_fade_continues_after_a_restart(home, server):
         pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_running(pid))
-    assert plays(server)
+    assert is_playing(server)
     assert volume(server) < 60
-    with up(home):
-        wait_until(lambda: not plays(server), 30)
+    with running_daemon(home):
+        wait_until(lambda: not is_playing(server), 30)
         wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         assert volume(server) == 60
@@ -85,20 +85,20 @@ def test_an_interrupted_fade_continues_after_a_restart(home, server):
 @pytest.mark.slow
 @needs_mpd
 def test_a_cancelled_fade_restores_the_music(home, server):
-    with up(home):
+    with running_daemon(home):
         home.run("music", "sleep", "20s", "--fade", "19s")
         wait_until(lambda: volume(server) < 58, 20)
         assert home.run("music", "cancel-sleep").stdout == "the music continues\n"
         wait_until(lambda: volume(server) == 60)
         wait_until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
-    assert plays(server)
+    assert is_playing(server)
 
 
 @pytest.mark.slow
 @needs_mpd
 def test_the_daemon_makes_an_announcement_and_the_music_continues(home, server):
-    with up(home):
+    with running_daemon(home):
         announced = home.run("music", "announce", "--source", f"gongs/{GONG}", "--wait", "60")
         assert (announced.returncode, announced.stdout) == (0, "announced\n")
         missing = home.run("music", "announce", "--source", "gongs/none.wav", "--wait", "60")

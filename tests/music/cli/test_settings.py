@@ -7,7 +7,7 @@ import pytest
 
 from pi_appliance.music.model import Capability
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.music.cli.music_program import NOWHERE, ONE, MusicCli
+from tests.music.cli.music_program import NO_SERVER, ONE, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +82,8 @@ def test_outputs_are_switched_by_name_or_number(server: MpdServer, cli: MusicCli
     assert cli.column("ON", "outputs", "on", "2") == ["yes", "yes"]
     assert "(Küche) is enabled" in server.mpc("outputs")
     assert [(each["name"], each["on"]) for each in cli.values("outputs")] == [("silence", True), ("Küche", True)]
-    said = cli.music("outputs", "on", "Kuche")
-    assert (said.status, said.err) == (2, "pi-appliance: no output is called 'Kuche'; did you mean 'Küche'?")
+    result = cli.music("outputs", "on", "Kuche")
+    assert (result.status, result.err) == (2, "pi-appliance: no output is called 'Kuche'; did you mean 'Küche'?")
     assert cli.music("outputs", "off", "3").status == 2
 
 
@@ -115,9 +115,9 @@ def test_a_missing_partition_is_reported_with_the_remedy(server: MpdServer, cli:
     cli.output("partitions", "use", "attic")
     server.kill()
     server.start()
-    said = cli.music("status")
-    assert (said.status, "\n" in said.err) == (1, False)
-    assert said.err.endswith("use another one: pi-appliance music partitions use default")
+    result = cli.music("status")
+    assert (result.status, "\n" in result.err) == (1, False)
+    assert result.err.endswith("use another one: pi-appliance music partitions use default")
     cli.output("partitions", "use", "default")
     cli.output("status")
 
@@ -143,9 +143,9 @@ def test_the_volume_is_limited_by_the_policy(tmp_path: Path, server: MpdServer) 
     ],
 )
 def test_wrong_use_is_one_line_before_the_player_is_asked(tmp_path: Path, words: str, output: str) -> None:
-    said = MusicCli(tmp_path, NOWHERE).music(*words.split())
-    assert (said.status, said.out, "\n" in said.err) == (2, "", False)
-    assert output in said.err
+    result = MusicCli(tmp_path, NO_SERVER).music(*words.split())
+    assert (result.status, result.out, "\n" in result.err) == (2, "", False)
+    assert output in result.err
 
 
 @needs_mpd
@@ -153,5 +153,5 @@ def test_check_says_whether_a_player_answers(server: MpdServer, cli: MusicCli) -
     answers = f"{server.address} answers; the volume can be set; output: silence, Küche"
     assert cli.output("check") == answers
     assert cli.output("check", "--kind", "mpd", "--address", server.address) == answers
-    refused = cli.music("check", "--address", NOWHERE)
-    assert (refused.status, NOWHERE in refused.err, len(refused.err.splitlines())) == (75, True, 1)
+    refused = cli.music("check", "--address", NO_SERVER)
+    assert (refused.status, NO_SERVER in refused.err, len(refused.err.splitlines())) == (75, True, 1)

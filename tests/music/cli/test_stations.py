@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.loopback import serving
 from tests.fakes.mpd_server import MpdServer, make_music, needs_mpd, running_mpd
-from tests.music.cli.music_program import NOWHERE, MusicCli
+from tests.music.cli.music_program import NO_SERVER, MusicCli
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ class Radio:
     """A web radio that streams the files of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.address, self.over = folder, "", threading.Event()
+        self.folder, self.address, self.stopped = folder, "", threading.Event()
 
 
 class Stream(SimpleHTTPRequestHandler):
@@ -50,7 +50,7 @@ def radio(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def cli(tmp_path: Path) -> MusicCli:
     """Return an installation with an unreachable player, which stations do not need."""
-    return MusicCli(tmp_path, NOWHERE)
+    return MusicCli(tmp_path, NO_SERVER)
 
 
 @needs_mpd
@@ -116,19 +116,19 @@ def test_stations_are_added_edited_removed_and_restored(cli: MusicCli, radio: st
     ],
 )
 def test_invalid_use_is_reported_in_one_line(cli: MusicCli, words: list[str], status: int, output: str) -> None:
-    said = cli.music("stations", *words)
-    assert (said.status, said.out) == (status, "")
-    assert output in said.err
+    result = cli.music("stations", *words)
+    assert (result.status, result.out) == (status, "")
+    assert output in result.err
     assert cli.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
 
 
 @pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock")])
 def test_an_unknown_station_is_reported_with_the_most_similar_name(cli: MusicCli, name: str, nearest: str) -> None:
-    said = cli.music("play-station", name)
-    assert (said.status, said.err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
+    result = cli.music("play-station", name)
+    assert (result.status, result.err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
 
 
 def test_an_ambiguous_part_is_reported_with_all_matches(cli: MusicCli) -> None:
-    said = cli.music("play-station", "fi")
-    assert said.status == 1
-    assert said.err.endswith("3 stations have 'fi' in their name: FIP, FIP Jazz, FIP Rock; say more of it")
+    result = cli.music("play-station", "fi")
+    assert result.status == 1
+    assert result.err.endswith("3 stations have 'fi' in their name: FIP, FIP Jazz, FIP Rock; say more of it")

@@ -27,7 +27,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def hang_up(port: int, times: int) -> None:
-    """Close so many connections to `port`."""
+    """Close `count` connections to `port`."""
     with socket.create_server(("127.0.0.1", port)) as sock:
         sock.settimeout(15)
         for _ in range(times):
@@ -36,26 +36,26 @@ def hang_up(port: int, times: int) -> None:
 
 def test_each_change_is_a_line_and_ctrl_c_ends_the_command_cleanly(cli: MusicCli, server: MpdServer) -> None:
     with run_live(cli, "watch") as watch:
-        assert watch.line("[") == "[connected] stopped, 2 in the queue, volume 100%"
+        assert watch.wait_for_line("[") == "[connected] stopped, 2 in the queue, volume 100%"
         server.mpc("volume", "40")
-        assert watch.line("[volume]") == "[volume] stopped, 2 in the queue, volume 40%"
+        assert watch.wait_for_line("[volume]") == "[volume] stopped, 2 in the queue, volume 40%"
         server.mpc("play", "2")
-        assert watch.line("[").startswith("[player] playing: Die Ärzte - Eins, 2 of 2, 0:00/0:20, volume 40%")
+        assert watch.wait_for_line("[").startswith("[player] playing: Die Ärzte - Eins, 2 of 2, 0:00/0:20, volume 40%")
         server.mpc("pause")
-        assert watch.line("[player] paused").endswith("volume 40%")
+        assert watch.wait_for_line("[player] paused").endswith("volume 40%")
         server.mpc("random", "on")
-        assert watch.line("[modes]").endswith(", random")
+        assert watch.wait_for_line("[modes]").endswith(", random")
         server.mpc("clear")
-        assert "the queue is empty" in watch.line("[player, queue]")
+        assert "the queue is empty" in watch.wait_for_line("[player, queue]")
         assert watch.end() == 0
 
 
 def test_with_json_each_change_is_an_object(cli: MusicCli, server: MpdServer) -> None:
     with run_live(cli, "watch", "--json") as watch:
-        first = json.loads(watch.line("{"))
+        first = json.loads(watch.wait_for_line("{"))
         assert (first["changed"], first["player"]["queue_length"]) == (["connection"], 2)
         server.mpc("volume", "33")
-        second = json.loads(watch.line("{"))
+        second = json.loads(watch.wait_for_line("{"))
         assert (second["changed"], second["player"]["volume"]) == (["mixer"], 33)
         assert watch.end() == 0
 
@@ -65,39 +65,41 @@ def test_with_json_each_change_is_an_object(cli: MusicCli, server: MpdServer) ->
 def test_a_killed_player_is_reported_once_and_awaited(cli: MusicCli, server: MpdServer, words: list[str]) -> None:
     lost, back = ('{"lost"', '{"changed": ["connection"]') if words else ("[lost]", "[connected]")
     with run_live(cli, "watch", *words) as watch:
-        watch.line(back)
+        watch.wait_for_line(back)
         server.kill()
-        assert server.address in watch.line(lost)
+        assert server.address in watch.wait_for_line(lost)
         hang_up(server.port, 3)
         server.start()
-        said = watch.until(lambda said: said if back in said and said.endswith("\n") else "")
-        assert said.count("\n") == 1, "between lost and back nothing is said"
+        text = watch.wait_for_output(lambda text: text if back in text and text.endswith("\n") else "")
+        assert text.count("\n") == 1, "between lost and back nothing is said"
         server.mpc("volume", "20")
-        assert "20" in watch.line("[volume]" if not words else '{"changed": ["mixer"]')
+        assert "20" in watch.wait_for_line("[volume]" if not words else '{"changed": ["mixer"]')
         assert watch.end() == 0
 
 
 def test_ctrl_c_ends_the_command_cleanly_during_an_outage(cli: MusicCli, server: MpdServer) -> None:
     with run_live(cli, "watch") as watch:
-        watch.line("[connected]")
+        watch.wait_for_line("[connected]")
         server.kill()
-        watch.line("[lost]")
+        watch.wait_for_line("[lost]")
         assert watch.end() == 0
 
 
 def test_on_a_terminal_one_line_is_updated_in_place(cli: MusicCli, server: MpdServer) -> None:
     server.mpc("play", "2")
     with run_live(cli, "watch", terminal=True) as watch:
-        watch.until(lambda said: "[connected] playing: Die Ärzte - Eins, 2 of 2" in said)
-        drawn = watch.until(lambda said: re.findall(r"\r\x1b\[K(\[connected\] playing: [^\r]*, 0:0[2-9]/0:20)", said))
+        watch.wait_for_output(lambda text: "[connected] playing: Die Ärzte - Eins, 2 of 2" in text)
+        drawn = watch.wait_for_output(
+            lambda text: re.findall(r"\r\x1b\[K(\[connected\] playing: [^\r]*, 0:0[2-9]/0:20)", text)
+        )
         assert drawn, "time runs while nothing changes"
         server.mpc("volume", "55")
-        watch.until(lambda said: "\r\x1b[K[volume] playing" in said and "volume 55%" in said)
-        assert "\n" not in watch.said
+        watch.wait_for_output(lambda text: "\r\x1b[K[volume] playing" in text and "volume 55%" in text)
+        assert "\n" not in watch.output_text
         server.kill()
-        watch.until(lambda said: "\r\x1b[K[lost] " in said)
+        watch.wait_for_output(lambda text: "\r\x1b[K[lost] " in text)
         assert watch.end() == 0
-        assert watch.until(lambda said: said.endswith("\r\n") and said)
+        assert watch.wait_for_output(lambda text: text.endswith("\r\n") and text)
 
 
 def test_a_closed_pipe_causes_no_traceback(cli: MusicCli, server: MpdServer) -> None:
@@ -119,10 +121,10 @@ def test_track_names_cannot_move_the_cursor(cli: MusicCli, server: MpdServer) ->
     server.mpc("update", "--wait")
     server.mpc("clear")
     with run_live(cli, "watch") as watch:
-        watch.line("[connected]")
+        watch.wait_for_line("[connected]")
         server.mpc("add", name)
         server.mpc("play")
-        said = watch.line("[player")
-    shown = (said, cli.output("status"), cli.output("queue"), cli.output("browse"), cli.output("art", "1"))
+        text = watch.wait_for_line("[player")
+    shown = (text, cli.output("status"), cli.output("queue"), cli.output("browse"), cli.output("art", "1"))
     assert all("a [2Jb c.wav" in each for each in shown)
     assert "\x1b" not in "".join(shown)

@@ -30,5 +30,5 @@ def three(server: MpdServer) -> MpdServer:
 def full_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
     """Return an MPD with every kind of tag, stickers and playlists."""
     folder = tmp_path_factory.mktemp("mpd")
-    with running_mpd(folder, music=LIBRARY, keeps=("playlists", "stickers")) as running:
+    with running_mpd(folder, music=LIBRARY, databases=("playlists", "stickers")) as running:
         yield running

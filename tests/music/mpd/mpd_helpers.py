@@ -25,14 +25,14 @@ LIBRARY = {
 }
 
 
-def ask(server: MpdServer, question: Callable[[Player], Awaitable[T]], partition: str = "", **secrets: str) -> T:
-    """Return the result of `question` for a player in `partition`."""
+def call_player(server: MpdServer, method: Callable[[Player], Awaitable[T]], partition: str = "", **secrets: str) -> T:
+    """Return the result of `method` for a player in `partition`."""
 
-    async def asked() -> T:
+    async def call() -> T:
         player: Player = mpd.connect(mpd.Options(address=server.address, partition=partition), secrets)
         try:
-            return await question(player)
+            return await method(player)
         finally:
             await player.close()
 
-    return asyncio.run(asked())
+    return asyncio.run(call())

@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 @dataclass
 class Home:
-    """A library with a private folder beside it."""
+    """A library with a private folder next to it."""
 
     folder: Path
 
-    def ask(self, question: Callable[[Player], Awaitable[T]]) -> T:
+    def call_player(self, question: Callable[[Player], Awaitable[T]]) -> T:
         """Return the result of `question` for a player reached through a socket."""
 
         async def asked() -> T:
@@ -53,7 +53,7 @@ def test_pictures_outside_the_library_are_not_shown(home: Home) -> None:
         result = [await player.album_art(uri) for uri in (*where, f"file://{home.folder}/private/one.wav")]
         return [art and art.data for art in result]
 
-    assert home.ask(pictures) == [PICTURE, None, None, None, None]
+    assert home.call_player(pictures) == [PICTURE, None, None, None, None]
 
 
 def test_files_outside_the_library_are_not_added(home: Home) -> None:
@@ -74,4 +74,4 @@ def test_files_outside_the_library_are_not_added(home: Home) -> None:
             await player.list_playlist(str(private / "words.m3u"))
         return (await player.state()).queue_length
 
-    assert home.ask(try_all) == 0
+    assert home.call_player(try_all) == 0

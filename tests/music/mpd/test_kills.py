@@ -1,6 +1,6 @@
-"""MPD killed at any moment while ten clients act: nothing is done twice, no "not done" was done, all come back.
+"""MPD is killed at random moments while ten clients act: no command runs twice, reports are true, all reconnect.
 
-PI_APPLIANCE_MPD_KILLS says how often it is killed, PI_APPLIANCE_MPD_SEED when.
+PI_APPLIANCE_MPD_KILLS is the number of kills, PI_APPLIANCE_MPD_SEED the seed of their times.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ pytestmark = needs_mpd
 KILLS, CLIENTS = int(os.environ.get("PI_APPLIANCE_MPD_KILLS", "20")), 10
 SEED = int(os.environ.get("PI_APPLIANCE_MPD_SEED", "5"))
 BACK = 2.0  # seconds after MPD's return
-LOG = "log"  # a playlist, in which each thing that was done stands once
+LOG = "log"  # a playlist with one entry for each executed command
 ELSE: list[Callable[[Player], Awaitable[object]]] = [
     lambda player: player.state(),
     lambda player: player.capabilities(),
@@ -48,22 +48,22 @@ class Client:
     def __init__(self, player: Player, number: int) -> None:
         self.player = player
         self.number, self.random = number, Random(number)
-        self.told: dict[str, str] = {}
-        self.reached = self.heard = 0.0  # when MPD answered last, and when it last told of a change
+        self.state: dict[str, str] = {}
+        self.last_answer = self.last_change = 0.0  # times of MPD's last answer and of the last reported change
         self.doing = ""
 
     async def act(self) -> None:
         """Act repeatedly, with other queries in between."""
         while True:
-            uri = f"http://127.0.0.1:9/{self.number}/{len(self.told)}"
+            uri = f"http://127.0.0.1:9/{self.number}/{len(self.state)}"
             self.doing = "add"
             try:
                 await self.player.add_to_playlist(LOG, Uri(uri=uri))
-                self.told[uri], self.reached = "done", time.monotonic()
+                self.state[uri], self.last_answer = "done", time.monotonic()
             except Unavailable:
-                self.told[uri] = "not done"
+                self.state[uri] = "not done"
             except Uncertain:
-                self.told[uri] = "perhaps done"
+                self.state[uri] = "perhaps done"
             question = self.random.randrange(len(ELSE))
             self.doing = f"question {question}"
             with contextlib.suppress(Unavailable, Uncertain, Refused):
@@ -75,15 +75,15 @@ class Client:
         while True:
             with contextlib.suppress(Unavailable):
                 async for _ in self.player.watch_changes():
-                    self.heard = time.monotonic()
+                    self.last_change = time.monotonic()
             await asyncio.sleep(0.02)
 
 
 async def _all(clients: list[Client], true: Callable[[Client], bool]) -> None:
     start = time.monotonic()
     while waiting := [each for each in clients if not true(each)]:
-        said = ", ".join(f"client {each.number}: {each.doing}" for each in waiting)
-        assert time.monotonic() - start < BACK, f"not back after {BACK} s: {said}"
+        summary = ", ".join(f"client {each.number}: {each.doing}" for each in waiting)
+        assert time.monotonic() - start < BACK, f"not back after {BACK} s: {summary}"
         await asyncio.sleep(0.01)
 
 
@@ -93,10 +93,10 @@ async def _killed(server: MpdServer, clients: list[Client], moment: float) -> fl
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
     began = time.monotonic()
-    await _all(clients, lambda client: client.reached > began)
+    await _all(clients, lambda client: client.last_answer > began)
     again = time.monotonic()
     await asyncio.to_thread(server.mpc, "crossfade", str(int(moment * 1e4) % 30 + 1))
-    await _all(clients, lambda client: client.heard > again)
+    await _all(clients, lambda client: client.last_change > again)
     return again - began
 
 
@@ -113,14 +113,14 @@ def test_a_kill_at_any_moment_repeats_nothing(tmp_path: Path, kills: int) -> Non
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        output.update({uri: words for client in clients for uri, words in client.told.items()})
+        output.update({uri: words for client in clients for uri, words in client.state.items()})
 
     output: dict[str, str] = {}
     late: list[float] = []
     with running_mpd(tmp_path) as server:
         asyncio.run(scenario(server))
-    said = f"all back after {statistics.median(late):.2f} s, at worst {max(late):.2f} s"
-    print(f"{kills} kills, seed {SEED}, {Counter(output.values())}, {said}")  # noqa: T201 - with -s
+    summary = f"all back after {statistics.median(late):.2f} s, at worst {max(late):.2f} s"
+    print(f"{kills} kills, seed {SEED}, {Counter(output.values())}, {summary}")  # noqa: T201 - with -s
     there = Counter((tmp_path / "playlists" / f"{LOG}.m3u").read_text("utf-8").split())
     assert max(there.values()) == 1, "done twice"
     assert {uri for uri, words in output.items() if words == "done"} <= set(there)
@@ -131,17 +131,17 @@ def test_a_kill_at_any_moment_repeats_nothing(tmp_path: Path, kills: int) -> Non
 def test_every_error_of_an_outage_is_one_line(tmp_path: Path) -> None:
     async def scenario(server: MpdServer) -> list[str]:
         player: Player = mpd.connect(mpd.Options(address=server.address), {})
-        said = []
+        messages = []
         for question in ELSE:
             try:
                 await question(player)
             except ApplianceError as error:
-                said.append(str(error))
-        return said
+                messages.append(str(error))
+        return messages
 
     with running_mpd(tmp_path, music={}) as server:
         server.kill()
-        said = asyncio.run(scenario(server))
-    assert len(said) == len(ELSE)
-    assert {len(words.splitlines()) for words in said} == {1}
-    assert all("nothing listens there; start it" in words for words in said)
+        output = asyncio.run(scenario(server))
+    assert len(output) == len(ELSE)
+    assert {len(words.splitlines()) for words in output} == {1}
+    assert all("nothing listens there; start it" in words for words in output)

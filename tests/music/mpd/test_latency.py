@@ -1,4 +1,4 @@
-"""Lists with several queries: none waits for the kernel to acknowledge an answer."""
+"""Lists with several queries do not wait for the kernel to acknowledge an answer."""
 
 import asyncio
 import time

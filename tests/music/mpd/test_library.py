@@ -10,14 +10,14 @@ from pi_appliance.music.model import Entry, EntryType, LibraryFilter, LibrarySta
 from tests.fakes.big_library import FLAT, Size, write_database
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd
 from tests.installation import wait_until
-from tests.music.mpd.mpd_helpers import SHOUT, ask
+from tests.music.mpd.mpd_helpers import SHOUT, call_player
 
 pytestmark = needs_mpd
 MANY = 5000
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+def large_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
     """Yield an MPD with albums and a folder of very many tracks."""
     server = MpdServer(tmp_path_factory.mktemp("many"), more='auto_update "no"')
     server.music.mkdir()
@@ -38,21 +38,22 @@ def uris(window: Page[Entry]) -> list[str]:
 
 
 def test_a_folder_lists_folders_then_tracks(full_library: MpdServer) -> None:
-    top = ask(full_library, lambda player: player.list_directory())
+    top = call_player(full_library, lambda player: player.list_directory())
     assert sorted(uris(top)) == sorted(full_library.mpc("ls").splitlines())
     assert [entry.kind for entry in top.items] == [EntryType.FOLDER] * 4 + [EntryType.TRACK]
     assert (top.length, top.more) == (5, False)
-    inside = ask(full_library, lambda player: player.list_directory("Hits/"))
+    inside = call_player(full_library, lambda player: player.list_directory("Hits/"))
     assert uris(inside) == ["Hits/more", "Hits/b.wav", "Hits/a.wav"], "tracks in the order of their album"
     assert names(inside) == ["more", "Ägypten", "Zebra"]
     with pytest.raises(Refused, match="the library has no folder 'nothing'"):
-        ask(full_library, lambda player: player.list_directory("nothing"))
+        call_player(full_library, lambda player: player.list_directory("nothing"))
 
 
 def test_a_folder_is_paged(full_library: MpdServer) -> None:
-    whole = ask(full_library, lambda player: player.list_directory("Hits"))
+    whole = call_player(full_library, lambda player: player.list_directory("Hits"))
     pieces = [
-        ask(full_library, lambda player, start=start: player.list_directory("Hits", start, 2)) for start in (0, 2, 4)
+        call_player(full_library, lambda player, start=start: player.list_directory("Hits", start, 2))
+        for start in (0, 2, 4)
     ]
     assert [entry for piece in pieces for entry in piece.items] == list(whole.items)
     assert [(piece.start, piece.length, piece.more) for piece in pieces] == [
@@ -63,7 +64,7 @@ def test_a_folder_is_paged(full_library: MpdServer) -> None:
 
 
 def test_every_tag_of_a_track_is_read(full_library: MpdServer) -> None:
-    (entry, _) = ask(full_library, lambda player: player.list_directory("Blue")).items
+    (entry, _) = call_player(full_library, lambda player: player.list_directory("Blue")).items
     track = entry.track
     assert track is not None
     assert (track.title, track.artist, track.album, track.album_artist) == ("All I Want", "Joni", "Blue", "Joni")
@@ -75,12 +76,12 @@ def test_playlist_files_and_saved_playlists_differ(full_library: MpdServer) -> N
     full_library.mpc("save", "saved one")
     (full_library.music / "sunday.m3u").write_text("untagged.wav\n", "utf-8")
     full_library.mpc("update", "--wait")
-    last = ask(full_library, lambda player: player.list_directory()).items[-1]
+    last = call_player(full_library, lambda player: player.list_directory()).items[-1]
     assert (last.kind, last.name, last.uri) == (EntryType.PLAYLIST, "sunday.m3u", "sunday.m3u")
     (full_library.music / "sunday.m3u").unlink()
     full_library.mpc("rm", "saved one")
     full_library.mpc("update", "--wait")
-    assert len(ask(full_library, lambda player: player.list_directory()).items) == 5
+    assert len(call_player(full_library, lambda player: player.list_directory()).items) == 5
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_playlist_files_and_saved_playlists_differ(full_library: MpdServer) -> N
     [(EntryType.ARTIST, ("albumartist", "artist")), (EntryType.ALBUM, ("album",)), (EntryType.GENRE, ("genre",))],
 )
 def test_the_lists_match_mpc(full_library: MpdServer, kind: EntryType, tags: tuple[str, ...]) -> None:
-    result = ask(full_library, lambda player: player.list_library(kind))
+    result = call_player(full_library, lambda player: player.list_library(kind))
     assert sorted(set(names(result))) == sorted(
         {name for tag in tags for name in full_library.mpc("list", tag).splitlines() if name}
     )
@@ -96,12 +97,12 @@ def test_the_lists_match_mpc(full_library: MpdServer, kind: EntryType, tags: tup
 
 
 def test_names_are_sorted_for_people(full_library: MpdServer) -> None:
-    artists = ask(full_library, lambda player: player.list_library(EntryType.ARTIST))
+    artists = call_player(full_library, lambda player: player.list_library(EntryType.ARTIST))
     assert names(artists) == ["Die Ärzte", SHOUT, "Joni", "Various", "Zoë", "世界"], "also a guest of a compilation"
 
 
 def test_an_album_has_its_artist_and_the_date_of_its_first_track(full_library: MpdServer) -> None:
-    albums = ask(full_library, lambda player: player.list_library(EntryType.ALBUM))
+    albums = call_player(full_library, lambda player: player.list_library(EntryType.ALBUM))
     assert [(each.name, each.artist, each.date) for each in albums.items] == [
         ("Blue", "Joni", "1971"),
         (SHOUT, SHOUT, ""),
@@ -112,8 +113,8 @@ def test_an_album_has_its_artist_and_the_date_of_its_first_track(full_library: M
 
 
 def test_a_filter_matches_the_album_artist_or_the_track_artist(full_library: MpdServer) -> None:
-    def result(kind: EntryType, wanted: LibraryFilter) -> list[str]:
-        return names(ask(full_library, lambda player: player.list_library(kind, wanted)))
+    def result(kind: EntryType, library_filter: LibraryFilter) -> list[str]:
+        return names(call_player(full_library, lambda player: player.list_library(kind, library_filter)))
 
     assert result(EntryType.ALBUM, LibraryFilter(artist="Joni")) == ["Blue", "Hits"]
     assert result(EntryType.TRACK, LibraryFilter(artist="Various")) == ["Ägypten", "Zebra"]
@@ -128,7 +129,9 @@ def test_a_filter_matches_the_album_artist_or_the_track_artist(full_library: Mpd
 
 def test_a_search_matches_anywhere_and_ignores_case(full_library: MpdServer) -> None:
     def result(kind: EntryType, text: str) -> list[str]:
-        return sorted(names(ask(full_library, lambda player: player.list_library(kind, LibraryFilter(text=text)))))
+        return sorted(
+            names(call_player(full_library, lambda player: player.list_library(kind, LibraryFilter(text=text))))
+        )
 
     assert result(EntryType.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
     assert result(EntryType.TRACK, "zoë blue") == ["Late Blue"]
@@ -145,12 +148,14 @@ def test_a_search_matches_anywhere_and_ignores_case(full_library: MpdServer) -> 
 
 
 def test_a_name_with_quotes_is_found_and_played(full_library: MpdServer) -> None:
-    wanted = LibraryFilter(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
+    library_filter = LibraryFilter(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
     for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK):
-        assert names(ask(full_library, lambda player, kind=kind: player.list_library(kind, wanted))) == [SHOUT]
-    (track,) = ask(full_library, lambda player: player.list_library(EntryType.TRACK, wanted)).items
-    for source in (wanted, Uri(uri=track.uri)):
-        ask(full_library, lambda player, source=source: player.add_source(source, QueuePosition.REPLACE))
+        assert names(
+            call_player(full_library, lambda player, kind=kind: player.list_library(kind, library_filter))
+        ) == [SHOUT]
+    (track,) = call_player(full_library, lambda player: player.list_library(EntryType.TRACK, library_filter)).items
+    for source in (library_filter, Uri(uri=track.uri)):
+        call_player(full_library, lambda player, source=source: player.add_source(source, QueuePosition.REPLACE))
         assert full_library.mpc("playlist", "-f", "%title%") == SHOUT
 
 
@@ -160,9 +165,15 @@ def test_a_name_with_quotes_is_found_and_played(full_library: MpdServer) -> None
 )
 def test_a_name_cannot_change_the_query(full_library: MpdServer, name: str) -> None:
     for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.TRACK):
-        wanted = LibraryFilter(artist=name, album=name)
+        library_filter = LibraryFilter(artist=name, album=name)
         assert (
-            names(ask(full_library, lambda player, kind=kind, wanted=wanted: player.list_library(kind, wanted))) == []
+            names(
+                call_player(
+                    full_library,
+                    lambda player, kind=kind, library_filter=library_filter: player.list_library(kind, library_filter),
+                )
+            )
+            == []
         )
 
 
@@ -176,24 +187,24 @@ def test_a_line_break_in_a_name_is_refused(full_library: MpdServer, name: str) -
         lambda player: player.update_library(name),
     ):
         with pytest.raises(Refused, match="line break"):
-            ask(full_library, question)
+            call_player(full_library, question)
 
 
 def test_the_library_is_counted(full_library: MpdServer) -> None:
-    counts = ask(full_library, lambda player: player.library_stats())
+    counts = call_player(full_library, lambda player: player.library_stats())
     stats = full_library.mpc("stats")
     assert f"Artists: {counts.artists:6}" in stats
     assert f"Albums:  {counts.albums:6}" in stats
     assert f"Songs:   {counts.tracks:6}" in stats
     assert (counts.seconds, counts.updated is not None) == (8 * SECONDS, True)
-    inside = ask(full_library, lambda player: player.library_stats("Hits"))
+    inside = call_player(full_library, lambda player: player.library_stats("Hits"))
     assert inside == LibraryStats(artists=0, albums=0, tracks=3, seconds=3 * SECONDS)
 
 
 def test_an_update_finds_new_files_in_its_folder_only(full_library: MpdServer) -> None:
     for folder in ("Blue", "Hits"):
         (full_library.music / folder / "new.wav").write_bytes((full_library.music / "untagged.wav").read_bytes())
-    ask(full_library, lambda player: player.update_library("Blue"))
+    call_player(full_library, lambda player: player.update_library("Blue"))
     wait_until(lambda: "Blue/new.wav" in full_library.mpc("ls", "Blue"))
     assert "Hits/new.wav" not in full_library.mpc("ls", "Hits")
     for folder in ("Blue", "Hits"):
@@ -201,14 +212,14 @@ def test_an_update_finds_new_files_in_its_folder_only(full_library: MpdServer) -
     full_library.mpc("update", "--wait")
 
 
-def test_a_folder_of_very_many_tracks_is_paged(many: MpdServer) -> None:
-    first = ask(many, lambda player: player.list_directory(FLAT, 0, 3))
+def test_a_folder_of_very_many_tracks_is_paged(large_library: MpdServer) -> None:
+    first = call_player(large_library, lambda player: player.list_directory(FLAT, 0, 3))
     assert uris(first) == [f"{FLAT}/more", f"{FLAT}/take 000000.flac", f"{FLAT}/take 000001.flac"]
     assert (first.items[1].name, first.length, first.more) == ("Take 0", MANY + 1, True)
-    last = ask(many, lambda player: player.list_directory(FLAT, MANY - 1, 100))
+    last = call_player(large_library, lambda player: player.list_directory(FLAT, MANY - 1, 100))
     assert uris(last) == [f"{FLAT}/take {number:06}.flac" for number in (MANY - 2, MANY - 1)]
     assert (last.length, last.more) == (MANY + 1, False)
-    beyond = ask(many, lambda player: player.list_directory(FLAT, MANY + 50, 100))
+    beyond = call_player(large_library, lambda player: player.list_directory(FLAT, MANY + 50, 100))
     assert (list(beyond.items), beyond.length, beyond.more) == ([], MANY + 1, False)
 
 
@@ -218,27 +229,32 @@ def test_a_folder_too_large_for_mpd_is_listed_anyway(tmp_path: Path) -> None:
     write_database(server.folder / "database", Size(tracks=12, flat=1500))
     try:
         server.start()
-        window = ask(server, lambda player: player.list_directory(FLAT, 1000, 2))
+        window = call_player(server, lambda player: player.list_directory(FLAT, 1000, 2))
     finally:
         server.kill()
     assert (names(window), window.length) == (["Take 999", "Take 1000"], 1501)
 
 
-def test_lists_are_paged_and_say_whether_there_is_more(many: MpdServer) -> None:
+def test_lists_are_paged_and_say_whether_there_is_more(large_library: MpdServer) -> None:
     pieces = [
-        ask(many, lambda player, at=at: player.list_library(EntryType.ALBUM, start=at, count=20)) for at in (0, 20, 40)
+        call_player(large_library, lambda player, at=at: player.list_library(EntryType.ALBUM, start=at, count=20))
+        for at in (0, 20, 40)
     ]
     assert [(len(piece.items), piece.length, piece.more) for piece in pieces] == [
         (20, 51, True),
         (20, 51, True),
         (11, 51, False),
     ]
-    result = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5))
+    result = call_player(
+        large_library, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5)
+    )
     assert (len(result.items), result.length, result.more) == (5, None, True), "nobody has counted them"
-    end = ask(many, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 595, 5))
+    end = call_player(
+        large_library, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life"), 595, 5)
+    )
     assert (len(end.items), end.length, end.more) == (5, 600, False)
 
 
 def test_streams_are_not_listed(full_library: MpdServer) -> None:
     with pytest.raises(Refused, match="no list of each stream"):
-        ask(full_library, lambda player: player.list_library(EntryType.STREAM))
+        call_player(full_library, lambda player: player.list_library(EntryType.STREAM))

@@ -15,7 +15,7 @@ from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 
-SOON = 1.9  # a second, and what a busy machine adds
+SOON = 1.9  # one second, and more on a busy machine
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.volume_limits import PlayerPolicy, VolumeLimiter
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
-from tests.music.mpd.mpd_helpers import EINS, ONE, ask
+from tests.music.mpd.mpd_helpers import EINS, ONE, call_player
 
 pytestmark = needs_mpd
 
@@ -24,8 +24,8 @@ pytestmark = needs_mpd
 def installation(tmp_path: Path) -> Iterator[MpdServer]:
     """Yield an MPD with two outputs, one in the partition `kitchen` with its own queue."""
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
-        ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
-        ask(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
+        call_player(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
+        call_player(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
         server.mpc("add", ONE)
         yield server
 
@@ -36,29 +36,31 @@ def kitchen(server: MpdServer, command: str) -> str:
         socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection,
         connection.makefile("rw") as file,
     ):
-        said = []
+        messages = []
         for line in (f'password "{server.password}"', "partition kitchen", command):
             file.write(f"{line}\n")
             file.flush()
-            while not said or said[-1] != "OK":
-                said.append(file.readline().strip())
-                assert not said[-1].startswith("ACK")
-            said.append("")
-    return "\n".join(said)
+            while not messages or messages[-1] != "OK":
+                messages.append(file.readline().strip())
+                assert not messages[-1].startswith("ACK")
+            messages.append("")
+    return "\n".join(messages)
 
 
 def test_changes_apply_to_their_partition_only(installation: MpdServer) -> None:
-    ask(installation, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
+    call_player(
+        installation, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret"
+    )
     assert f"file: {EINS}\n" in (playing := kitchen(installation, "currentsong"))
     assert ONE not in playing
     assert installation.mpc("playlist", "-f", "%file%") == ONE
-    state = ask(installation, lambda player: player.state(), "kitchen", MPD_PASSWORD="sécret")
+    state = call_player(installation, lambda player: player.state(), "kitchen", MPD_PASSWORD="sécret")
     assert (state.partition, state.track and state.track.uri) == ("kitchen", EINS)
 
 
 def test_outputs_belong_to_the_partition(installation: MpdServer) -> None:
     for partition, name in (("kitchen", "oven"), ("", "silence")):
-        outputs = ask(installation, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
+        outputs = call_player(installation, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
         assert [output.name for output in outputs] == [name]
 
 
@@ -72,9 +74,9 @@ def test_a_watcher_follows_into_another_partition(installation: MpdServer) -> No
             await player.state()  # by now it waits
             await player.use_partition("kitchen")
             assert await waiting == everything, "all is new in another partition"
-            await anext(changes)  # MPD itself says once more that all is new
+            await anext(changes)  # MPD reports a change of everything once more
             waiting = asyncio.create_task(anext(changes))
-            await asyncio.to_thread(installation.mpc, "random", "on")  # in the first one: not heard
+            await asyncio.to_thread(installation.mpc, "random", "on")  # in the first one: not reported
             await asyncio.to_thread(kitchen, installation, "setvol 40")
             assert await waiting == {"mixer"}
             assert (await player.state()).volume == 40
@@ -88,13 +90,13 @@ def test_a_watcher_follows_into_another_partition(installation: MpdServer) -> No
 
 def test_partitions_are_created_and_deleted(installation: MpdServer) -> None:
     def names(server: MpdServer) -> list[str]:
-        result = ask(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
+        result = call_player(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
         return [each.name for each in result]
 
     assert names(installation) == ["default", "kitchen"]
-    ask(installation, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
+    call_player(installation, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
     assert names(installation) == ["default", "kitchen", "bath"]
-    ask(installation, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
+    call_player(installation, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
     assert names(installation) == ["default", "kitchen"]
 
 
@@ -131,8 +133,8 @@ def test_the_volume_limit_holds_in_other_partitions_which_can_be_deleted(tmp_pat
             await asyncio.gather(*tasks, return_exceptions=True)
 
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
-        ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
-        ask(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
+        call_player(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
+        call_player(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
         asyncio.run(scenario(server))
 
 
@@ -147,9 +149,9 @@ def test_partition_errors_are_described(installation: MpdServer) -> None:
         (lambda player: player.move_output("attic"), "No such output"),
     ):
         with pytest.raises(Refused, match=words):
-            ask(installation, question, MPD_PASSWORD="sécret")
+            call_player(installation, question, MPD_PASSWORD="sécret")
     with pytest.raises(Refused, match="has no partition 'attic'"):
-        ask(installation, lambda player: player.state(), "attic", MPD_PASSWORD="sécret")
+        call_player(installation, lambda player: player.state(), "attic", MPD_PASSWORD="sécret")
 
 
 def test_after_a_failed_change_the_old_partition_is_used(installation: MpdServer) -> None:
@@ -158,4 +160,4 @@ def test_after_a_failed_change_the_old_partition_is_used(installation: MpdServer
             await player.use_partition("attic")
         return (await player.state()).partition
 
-    assert ask(installation, try_it, "kitchen", MPD_PASSWORD="sécret") == "kitchen"
+    assert call_player(installation, try_it, "kitchen", MPD_PASSWORD="sécret") == "kitchen"

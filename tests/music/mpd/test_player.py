@@ -13,7 +13,7 @@ from pi_appliance.music.player import Player
 from pi_appliance.music.player_settings import SETTINGS
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
 from tests.installation import wait_until
-from tests.music.mpd.mpd_helpers import ONE, ZWEI, ask
+from tests.music.mpd.mpd_helpers import ONE, ZWEI, call_player
 
 pytestmark = needs_mpd
 
@@ -28,7 +28,7 @@ def test_the_state_matches_mpc(three: MpdServer) -> None:
         ["consume", "on"],
     ):
         three.mpc(*arguments)
-    state = ask(three, lambda player: player.state())
+    state = call_player(three, lambda player: player.state())
     assert (state.playback, state.volume, state.queue_length) == (PlaybackState.PAUSED, 35, 3)
     assert (state.random, state.repeat, state.single, state.consume) == (True, False, Mode.OFF, Mode.ON)
     assert state.track is not None
@@ -38,7 +38,7 @@ def test_the_state_matches_mpc(three: MpdServer) -> None:
 
 def test_titles_keep_all_characters(three: MpdServer) -> None:
     three.mpc("play", "2")
-    track = ask(three, lambda player: player.state()).track
+    track = call_player(three, lambda player: player.state()).track
     assert track is not None
     assert (track.title, track.artist, track.album) == ('Zwei — 二 "q" \\b', "Die Ärzte", "Ünï")
     assert track.label == three.mpc("current", "-f", "%title%")
@@ -46,7 +46,7 @@ def test_titles_keep_all_characters(three: MpdServer) -> None:
 
 def test_a_stopped_player_with_an_empty_queue_has_no_track(three: MpdServer) -> None:
     three.mpc("clear")
-    state = ask(three, lambda player: player.state())
+    state = call_player(three, lambda player: player.state())
     assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
 
 
@@ -73,7 +73,7 @@ def test_mpc_sees_each_command(
 ) -> None:
     for command in before:
         three.mpc(*command.split())
-    ask(three, button)
+    call_player(three, button)
     assert says in three.mpc("status")
 
 
@@ -88,55 +88,57 @@ def test_a_station_that_never_answers_does_not_hang_mpd(three: MpdServer) -> Non
             (lambda player: player.previous(), "[playing] #1/2"),
             (lambda player: player.next(), "[playing] #2/2"),
         ]:
-            ask(three, lambda player: player.play(0))
-            ask(three, button)
+            call_player(three, lambda player: player.play(0))
+            call_player(three, button)
             assert says in three.mpc("status")
-        ask(three, lambda player: player.play(0))
+        call_player(three, lambda player: player.play(0))
         with pytest.raises(Refused, match="no place to seek"):
-            ask(three, lambda player: player.seek(7.0))
+            call_player(three, lambda player: player.seek(7.0))
         three.mpc("clear")
 
 
 def test_pausing_a_stopped_player_does_nothing(three: MpdServer) -> None:
     before = three.mpc("status")
-    ask(three, lambda player: player.pause())
+    call_player(three, lambda player: player.pause())
     assert three.mpc("status") == before
 
 
 def test_stop_and_clear_silence_and_empty_the_player(three: MpdServer) -> None:
     three.mpc("play", "2")
-    ask(three, lambda player: player.stop())
+    call_player(three, lambda player: player.stop())
     assert "[playing]" not in three.mpc("status")
-    ask(three, lambda player: player.clear_queue())
+    call_player(three, lambda player: player.clear_queue())
     assert three.mpc("playlist") == ""
 
 
 def test_playing_a_missing_position_is_refused_and_counts_from_one(three: MpdServer) -> None:
     with pytest.raises(Refused, match="there is no track 4 in the queue; it ends with 3"):
-        ask(three, lambda player: player.play(3))
+        call_player(three, lambda player: player.play(3))
     three.mpc("clear")
     for button in (lambda player: player.play(), lambda player: player.toggle()):
         with pytest.raises(Refused, match="the queue is empty"):
-            ask(three, button)
+            call_player(three, button)
 
 
 def test_a_refusal_of_mpd_is_shown_in_its_words(three: MpdServer) -> None:
     with pytest.raises(Refused, match=r"^MPD says: Not playing; play the queue or a station first$"):
-        ask(three, lambda player: player.next())
+        call_player(three, lambda player: player.next())
     with pytest.raises(Refused, match=r"^MPD says: Number too large: 300$"):
-        ask(three, lambda player: player.set_volume(300))
+        call_player(three, lambda player: player.set_volume(300))
 
 
 def test_the_state_has_the_other_fields_too(three: MpdServer) -> None:
     for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
         three.mpc(*arguments)
-    wait_until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
-    state = ask(three, lambda player: player.state())
+    wait_until(
+        lambda: call_player(three, lambda player: player.state()).audio_format
+    )  # known once it has decoded a little
+    state = call_player(three, lambda player: player.state())
     assert (state.crossfade, state.replay_gain, state.single) == (4, ReplayGainMode.ALBUM, Mode.ONCE)
     assert (state.audio_format, state.partition, state.updating) == ("44100:16:1", "default", None)
     before = state.queue_version
     three.mpc("add", ONE)
-    assert ask(three, lambda player: player.state()).queue_version > before
+    assert call_player(three, lambda player: player.state()).queue_version > before
     three.mpc("crossfade", "0")
     three.mpc("replaygain", "off")
 
@@ -154,77 +156,80 @@ def test_the_state_has_the_other_fields_too(three: MpdServer) -> None:
     ],
 )
 def test_mpc_sees_the_modes(three: MpdServer, setting: Callable[[Player], Awaitable[None]], says: str) -> None:
-    ask(three, setting)
+    call_player(three, setting)
     assert says in three.mpc("status")
 
 
 def test_a_feature_of_a_newer_mpd_is_refused_with_the_version(three: MpdServer) -> None:
     with pytest.raises(Refused, match=r"protocol version 0\.23; consume once needs 0\.24"):
-        ask(three, lambda player: player.set_modes(random=True, consume=Mode.ONCE))
+        call_player(three, lambda player: player.set_modes(random=True, consume=Mode.ONCE))
     assert "random: off" in three.mpc("status"), "nothing of it was done"
 
 
 def test_mpc_reads_crossfade_and_replay_gain(three: MpdServer) -> None:
-    ask(three, lambda player: player.change_setting(SETTINGS["crossfade"], 7))
+    call_player(three, lambda player: player.change_setting(SETTINGS["crossfade"], 7))
     assert three.mpc("crossfade") == "crossfade: 7"
-    ask(three, lambda player: player.change_setting(SETTINGS["crossfade"], 0))
+    call_player(three, lambda player: player.change_setting(SETTINGS["crossfade"], 0))
     assert three.mpc("crossfade") == "crossfade: 0"
     for gain in (ReplayGainMode.TRACK, ReplayGainMode.AUTO, ReplayGainMode.OFF):
-        ask(three, lambda player, gain=gain: player.change_setting(SETTINGS["replay-gain"], gain))
+        call_player(three, lambda player, gain=gain: player.change_setting(SETTINGS["replay-gain"], gain))
         assert three.mpc("replaygain") == f"replay_gain_mode: {gain}"
 
 
 def test_outputs_are_switched_individually(three: MpdServer) -> None:
-    outputs = ask(three, lambda player: player.list_outputs())
+    outputs = call_player(three, lambda player: player.list_outputs())
     assert [(each.name, each.on, each.plugin) for each in outputs] == [
         ("silence", True, "null"),
         ("kitchen", True, "null"),
     ]
-    ask(three, lambda player: player.set_output(outputs[1].id, on=False))
+    call_player(three, lambda player: player.set_output(outputs[1].id, on=False))
     assert "Output 2 (kitchen) is disabled" in three.mpc("outputs")
-    ask(three, lambda player: player.set_output(outputs[1].id, on=True))
+    call_player(three, lambda player: player.set_output(outputs[1].id, on=True))
     assert "Output 2 (kitchen) is enabled" in three.mpc("outputs")
     with pytest.raises(Refused):
-        ask(three, lambda player: player.set_output(99, on=True))
+        call_player(three, lambda player: player.set_output(99, on=True))
 
 
 def test_a_track_is_played_by_its_id_at_any_position(three: MpdServer) -> None:
-    last = ask(three, lambda player: player.list_queue()).tracks[2]
+    last = call_player(three, lambda player: player.list_queue()).tracks[2]
     assert last.id is not None
     three.mpc("move", "3", "1")
-    ask(three, lambda player: player.play_id(last.id or 0))
+    call_player(three, lambda player: player.play_id(last.id or 0))
     assert "[playing] #1/3" in three.mpc("status")
     three.mpc("del", "1")
     with pytest.raises(Refused, match="No such song; it may not be in the queue any more"):
-        ask(three, lambda player: player.play_id(last.id or 0))
+        call_player(three, lambda player: player.play_id(last.id or 0))
 
 
 def test_capabilities_match_this_mpd(server: MpdServer, full_library: MpdServer, tmp_path: Path) -> None:
-    can = ask(full_library, lambda player: player.capabilities())
+    can = call_player(full_library, lambda player: player.capabilities())
     assert set(Capability) - can == {Capability.MUTE}, "MPD cannot be muted"
-    assert set(Capability) - ask(server, lambda player: player.capabilities()) == {Capability.MUTE, Capability.STICKERS}
-    with running_mpd(tmp_path, music={}, mixer="none", keeps=()) as bare:
-        cannot = set(Capability) - ask(bare, lambda player: player.capabilities())
+    assert set(Capability) - call_player(server, lambda player: player.capabilities()) == {
+        Capability.MUTE,
+        Capability.STICKERS,
+    }
+    with running_mpd(tmp_path, music={}, mixer="none", databases=()) as bare:
+        cannot = set(Capability) - call_player(bare, lambda player: player.capabilities())
     playlists = {Capability.PLAYLISTS, Capability.EDIT_PLAYLISTS, Capability.SAVE}
     assert cannot == {Capability.MUTE, Capability.STICKERS, Capability.VOLUME, *playlists}
 
 
 def test_changes_are_reported_at_once_with_their_subsystem(three: MpdServer) -> None:
     async def hear(player: Player) -> list[frozenset[str]]:
-        heard = []
+        received = []
         async with asyncio.timeout(5):
             async for names in player.watch_changes():
-                heard.append(names)
-                match len(heard):
+                received.append(names)
+                match len(received):
                     case 1:
                         await asyncio.to_thread(three.mpc, "volume", "50")
                     case 2:
                         await player.play(1)
                     case 3:
                         break
-        return heard
+        return received
 
-    first, second, third = ask(three, hear)
+    first, second, third = call_player(three, hear)
     assert {"player", "mixer", "playlist", "options"} <= first
     assert (second, third) == ({"mixer"}, {"player"})
 
@@ -238,20 +243,22 @@ def test_a_change_between_two_watches_is_not_lost(three: MpdServer) -> None:
         async with asyncio.timeout(5):
             return await anext(changes)
 
-    assert ask(three, look_away) == {"mixer", "options"}
+    assert call_player(three, look_away) == {"mixer", "options"}
 
 
 def test_without_a_mixer_there_is_no_volume(tmp_path: Path) -> None:
     with running_mpd(tmp_path, music={}, mixer="none") as server:
-        assert ask(server, lambda player: player.state()).volume is None
+        assert call_player(server, lambda player: player.state()).volume is None
         with pytest.raises(Refused, match="has no mixer"):
-            ask(server, lambda player: player.set_volume(50))
+            call_player(server, lambda player: player.set_volume(50))
 
 
 def test_a_password_opens_a_protected_mpd(tmp_path: Path) -> None:
     with running_mpd(tmp_path, music={}, password="sécret") as server:
-        assert ask(server, lambda player: player.state(), MPD_PASSWORD="sécret").playback is PlaybackState.STOPPED
+        assert (
+            call_player(server, lambda player: player.state(), MPD_PASSWORD="sécret").playback is PlaybackState.STOPPED
+        )
         for secrets in ({}, {"MPD_PASSWORD": "wrong"}):
             with pytest.raises(Refused, match="put the right MPD_PASSWORD=… among the secrets") as refused:
-                ask(server, lambda player: player.state(), **secrets)
+                call_player(server, lambda player: player.state(), **secrets)
             assert "wrong" not in str(refused.value)

@@ -7,7 +7,7 @@ import pytest
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import EntryType, LibraryFilter, SavedPlaylist, Source, Uri
 from tests.fakes.mpd_server import MpdServer, needs_mpd
-from tests.music.mpd.mpd_helpers import SHOUT, ask
+from tests.music.mpd.mpd_helpers import SHOUT, call_player
 
 pytestmark = needs_mpd
 ALL, OLD, LATE = "Blue/01 All.wav", "Blue/02 Old.wav", "Hits/more/c.wav"
@@ -34,14 +34,14 @@ def entries(server: MpdServer, name: str) -> list[str]:
 def test_playlists_are_sorted_by_name(evening: MpdServer) -> None:
     evening.mpc("save", "zero")
     evening.mpc("save", "Bach")
-    result = ask(evening, lambda player: player.list_playlists())
+    result = call_player(evening, lambda player: player.list_playlists())
     assert [each.name for each in result] == [EVENING, "Bach", "zero"]
     assert sorted(each.name for each in result) == sorted(evening.mpc("lsplaylists").splitlines())
     assert result[0].modified.startswith("20")
 
 
 def test_a_playlist_is_paged_with_known_tags(evening: MpdServer) -> None:
-    whole = ask(evening, lambda player: player.list_playlist(EVENING))
+    whole = call_player(evening, lambda player: player.list_playlist(EVENING))
     assert [entry.uri for entry in whole.items] == entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE]
     assert [entry.name for entry in whole.items] == ["All I Want", "radio", "gone.wav", "Late Blue"]
     assert [entry.kind for entry in whole.items] == [
@@ -51,7 +51,7 @@ def test_a_playlist_is_paged_with_known_tags(evening: MpdServer) -> None:
         EntryType.TRACK,
     ]
     assert (whole.length, whole.more) == (4, False)
-    part = ask(evening, lambda player: player.list_playlist(EVENING, 1, 2))
+    part = call_player(evening, lambda player: player.list_playlist(EVENING, 1, 2))
     assert (part.items, part.length, part.more) == (whole.items[1:3], 4, True)
 
 
@@ -68,9 +68,9 @@ def test_a_playlist_is_paged_with_known_tags(evening: MpdServer) -> None:
     ],
 )
 def test_every_source_is_appended_to_a_playlist(evening: MpdServer, source: Source, comes: list[str]) -> None:
-    ask(evening, lambda player: player.add_to_playlist("new one", source))
+    call_player(evening, lambda player: player.add_to_playlist("new one", source))
     assert entries(evening, "new one") == comes
-    ask(evening, lambda player: player.add_to_playlist(EVENING, source))
+    call_player(evening, lambda player: player.add_to_playlist(EVENING, source))
     assert entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE, *comes]
 
 
@@ -85,14 +85,14 @@ def test_every_source_is_appended_to_a_playlist(evening: MpdServer, source: Sour
 )
 def test_a_missing_source_creates_no_playlist(evening: MpdServer, source: Source, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        ask(evening, lambda player: player.add_to_playlist("new one", source))
+        call_player(evening, lambda player: player.add_to_playlist("new one", source))
     assert evening.mpc("lsplaylists") == EVENING
 
 
 def test_entries_are_moved_and_removed_by_position(evening: MpdServer) -> None:
-    ask(evening, lambda player: player.move_in_playlist(EVENING, 3, 0))
+    call_player(evening, lambda player: player.move_in_playlist(EVENING, 3, 0))
     assert entries(evening, EVENING) == [LATE, ALL, RADIO, "gone.wav"]
-    ask(evening, lambda player: player.remove_from_playlist(EVENING, [0, 3, 0]))
+    call_player(evening, lambda player: player.remove_from_playlist(EVENING, [0, 3, 0]))
     assert entries(evening, EVENING) == [ALL, RADIO]
     for question in (
         lambda player: player.remove_from_playlist(EVENING, [0, 2]),
@@ -101,17 +101,17 @@ def test_entries_are_moved_and_removed_by_position(evening: MpdServer) -> None:
         lambda player: player.move_in_playlist(EVENING, 0, 2),
     ):
         with pytest.raises(Refused, match=r"there is no entry [30] in the playlist .*; it has 2"):
-            ask(evening, question)
+            call_player(evening, question)
     assert entries(evening, EVENING) == [ALL, RADIO], "all or nothing"
 
 
 def test_a_playlist_is_renamed_and_deleted(evening: MpdServer) -> None:
     evening.mpc("save", "Bach")
     with pytest.raises(Refused, match="there is a playlist called 'Bach' already"):
-        ask(evening, lambda player: player.rename_playlist(EVENING, "Bach"))
-    ask(evening, lambda player: player.rename_playlist(EVENING, "'s\\"))
+        call_player(evening, lambda player: player.rename_playlist(EVENING, "Bach"))
+    call_player(evening, lambda player: player.rename_playlist(EVENING, "'s\\"))
     assert set(evening.mpc("lsplaylists").splitlines()) == {"Bach", "'s\\"}
-    ask(evening, lambda player: player.delete_playlist("'s\\"))
+    call_player(evening, lambda player: player.delete_playlist("'s\\"))
     assert evening.mpc("lsplaylists") == "Bach"
 
 
@@ -124,7 +124,7 @@ def test_a_missing_playlist_is_reported_by_name(full_library: MpdServer) -> None
         lambda player: player.delete_playlist("nothing"),
     ):
         with pytest.raises(Refused, match="there is no playlist called 'nothing'"):
-            ask(full_library, question)
+            call_player(full_library, question)
 
 
 def test_a_line_break_in_a_playlist_is_refused(evening: MpdServer) -> None:
@@ -136,5 +136,5 @@ def test_a_line_break_in_a_playlist_is_refused(evening: MpdServer) -> None:
         lambda player: player.delete_playlist("x\nclear"),
     ):
         with pytest.raises(Refused, match="line break"):
-            ask(evening, question)
+            call_player(evening, question)
     assert evening.mpc("lsplaylists") == EVENING

@@ -74,7 +74,7 @@ async def client(port: int) -> AsyncIterator[Streams]:
         writer.close()
 
 
-async def says(streams: Streams, *lines: str) -> bytes:
+async def send_lines(streams: Streams, *lines: str) -> bytes:
     """Send `lines` and return the answer to its end."""
     reader, writer = streams
     writer.write("".join(f"{line}\n" for line in lines).encode())
@@ -160,12 +160,12 @@ def test_no_app_exceeds_the_volume_limit(server: MpdServer) -> None:
             for form in forms:
                 direct, clamped = [await volume_after(at, form) for at in (server.port, port)]
                 assert clamped == min(direct, 60), form
-            await says(streams, "command_list_begin", "setvol 100", "status", "command_list_end")
-            assert b"volume: 60" in await says(streams, "status")
+            await send_lines(streams, "command_list_begin", "setvol 100", "status", "command_list_end")
+            assert b"volume: 60" in await send_lines(streams, "status")
             streams[1].write(b"setv")
             await streams[1].drain()
-            assert (await says(streams, "ol 99")) == b"OK\n"
-            assert b"volume: 60" in await says(streams, "status")
+            assert (await send_lines(streams, "ol 99")) == b"OK\n"
+            assert b"volume: 60" in await send_lines(streams, "status")
 
     async def volume_after(port: int, form: bytes) -> int:
         await asyncio.to_thread(server.mpc, "volume", "3")
@@ -175,7 +175,7 @@ def test_no_app_exceeds_the_volume_limit(server: MpdServer) -> None:
                 await reader.read(-1)
         async with client(server.port) as streams:
             await streams[0].readline()
-            status = await says(streams, "status")
+            status = await send_lines(streams, "status")
         return int(status.partition(b"volume: ")[2].split()[0])
 
     asyncio.run(scenario())
@@ -190,11 +190,11 @@ def test_a_relative_volume_never_exceeds_the_limit_in_any_partition(tmp_path: Pa
             client(port) as watcher,
         ):
             for each in (streams, watcher):
-                await says(each, f"password {server.password}")
-            await says(streams, "newpartition attic")
-            await says(watcher, "partition attic")
-            await says(streams, "partition attic")
-            await says(streams, "moveoutput oven")
+                await send_lines(each, f"password {server.password}")
+            await send_lines(streams, "newpartition attic")
+            await send_lines(watcher, "partition attic")
+            await send_lines(streams, "partition attic")
+            await send_lines(streams, "moveoutput oven")
             for command, expected in (
                 ("setvol 100", 60),
                 ("volume 30", 60),
@@ -207,7 +207,7 @@ def test_a_relative_volume_never_exceeds_the_limit_in_any_partition(tmp_path: Pa
                 streams[1].write(f"{command}\nend\n".encode())
                 async with asyncio.timeout(15):
                     await streams[0].readuntil(b'unknown command "end"\n')
-                status = await says(watcher, "status")
+                status = await send_lines(watcher, "status")
                 assert f"volume: {expected}\n".encode() in status, command
 
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="secret") as server:
@@ -256,12 +256,12 @@ def test_an_idle_client_receives_a_change_and_can_disconnect(server: MpdServer) 
     async def scenario() -> None:
         async with relayed(server.address) as port, client(port) as streams:
             await streams[0].readline()
-            waiting = asyncio.create_task(says(streams, "idle mixer"))
+            waiting = asyncio.create_task(send_lines(streams, "idle mixer"))
             await asyncio.to_thread(server.mpc, "volume", "12")
             assert await waiting == b"changed: mixer\nOK\n"
             streams[1].write(b"idle player\n")
-            assert await says(streams, "noidle") == b"OK\n"
-            assert (await says(streams, "status")).startswith(b"volume: 12\n")
+            assert await send_lines(streams, "noidle") == b"OK\n"
+            assert (await send_lines(streams, "status")).startswith(b"volume: 12\n")
 
     asyncio.run(scenario())
 
@@ -273,12 +273,12 @@ def test_twenty_clients_have_twenty_connections(server: MpdServer) -> None:
             clients = [await stack.enter_async_context(client(port)) for _ in range(20)]
             for streams in clients:
                 assert (await streams[0].readline()).startswith(b"OK MPD")
-            # What belongs to a connection stays there: each keeps another set of tags.
+            # State of a connection stays there: each has its own set of tags.
             for streams in clients[::2]:
-                assert await says(streams, 'tagtypes "clear"') == b"OK\n"
+                assert await send_lines(streams, 'tagtypes "clear"') == b"OK\n"
             await asyncio.to_thread(server.mpc, "clear")
-            assert (await says(clients[0], "add one.wav")) == b"OK\n"
-            answers = await asyncio.gather(*(says(streams, "playlistinfo") for streams in clients))
+            assert (await send_lines(clients[0], "add one.wav")) == b"OK\n"
+            answers = await asyncio.gather(*(send_lines(streams, "playlistinfo") for streams in clients))
             assert [b"Title: One" in answer for answer in answers] == [False, True] * 10
 
     asyncio.run(scenario())
@@ -297,8 +297,8 @@ def test_a_client_that_closed_its_side_still_gets_the_answers(server: MpdServer)
 
     async def slow_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"OK MPD 0.23.5\n")
-        heard = await reader.read(-1)  # ends only when the end of the client came through
-        writer.write(b"heard: " + heard)
+        received = await reader.read(-1)  # ends only when the end of the client came through
+        writer.write(b"heard: " + received)
         writer.close()
 
     asyncio.run(scenario())
@@ -332,25 +332,25 @@ def test_a_connection_that_mpd_never_accepted_is_repeated(deaf: int, hears: byte
 
 
 def test_a_client_that_does_not_read_is_not_buffered() -> None:
-    sent = 0
+    sent_bytes = 0
 
     async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal sent
+        nonlocal sent_bytes
         with contextlib.suppress(OSError):
             while True:
                 writer.write(bytes(65_536))
                 await writer.drain()
-                sent += 65_536
+                sent_bytes += 65_536
 
     async def scenario() -> None:
         upstream = await asyncio.start_server(flood, HOST, 0)
         async with relayed(f"{HOST}:{upstream.sockets[0].getsockname()[1]}") as port:
             with socket.create_connection((HOST, port)):
                 before = -1
-                while sent != before:  # until nothing moves any more
-                    before = sent
+                while sent_bytes != before:  # until nothing moves any more
+                    before = sent_bytes
                     await asyncio.sleep(0.2)
-                assert 0 < sent < 30_000_000, "the buffers of the kernel, and a little"
+                assert 0 < sent_bytes < 30_000_000, "the buffers of the kernel, and a little"
         upstream.close()
 
     asyncio.run(scenario())
@@ -394,7 +394,7 @@ def test_excess_clients_are_refused(server: MpdServer) -> None:
                 assert (await reader.readline()).startswith(b"OK MPD")
             async with client(port) as (reader, _), asyncio.timeout(15):
                 assert await reader.read(-1) == b""
-            assert await says(first, "ping") == b"OK\n"
+            assert await send_lines(first, "ping") == b"OK\n"
 
     asyncio.run(scenario())
 
@@ -506,14 +506,14 @@ def test_mpc_needs_the_password_of_the_proxy_and_not_that_of_mpd(tmp_path: Path)
         gate = PasswordGate("open sesame", delay=0)
         async with relayed(server.address, gate=gate, mpd_password=server.password, policy=policy) as port:
             for host in (HOST, f"wrong@{HOST}", f"{server.password}@{HOST}"):
-                assert "permission" in (said := await asyncio.to_thread(mpc, port, host)) or "incorrect" in said
-            said = await asyncio.to_thread(mpc, port, f"open sesame@{HOST}", "volume", "95")
-            assert "volume: 60%" in said
+                assert "permission" in (output := await asyncio.to_thread(mpc, port, host)) or "incorrect" in output
+            output = await asyncio.to_thread(mpc, port, f"open sesame@{HOST}", "volume", "95")
+            assert "volume: 60%" in output
             async with client(port) as streams:
                 await streams[0].readline()
-                sent = ("command_list_begin", 'password "open sesame"', "setvol 95", "command_list_end")
-                assert await says(streams, *sent) == b"OK\n"
-                assert b"volume: 60\n" in await says(streams, "status"), "the limit holds in the same list"
+                data = ("command_list_begin", 'password "open sesame"', "setvol 95", "command_list_end")
+                assert await send_lines(streams, *data) == b"OK\n"
+                assert b"volume: 60\n" in await send_lines(streams, "status"), "the limit holds in the same list"
 
     with running_mpd(tmp_path, music={}, password="it's secret") as server:
         asyncio.run(scenario(server))

@@ -14,7 +14,7 @@ from pi_appliance.music.radio.streams import require_public_host
 
 
 class Lines(CommandFilter):
-    """A filter with `volumes` by partition; others do not exist. `fed()` returns what is sent."""
+    """A filter with `volumes` by partition; others do not exist. `fed()` returns the sent bytes."""
 
     def __init__(self, allowed: int = 30, **volumes: int) -> None:
         async def read_volume(partitions: Sequence[str]) -> int | None:
@@ -29,13 +29,13 @@ class Lines(CommandFilter):
         return b"".join(out)
 
 
-def passed(data: bytes, allowed: int = 30) -> bytes:
+def filter_volume(data: bytes, allowed: int = 30) -> bytes:
     lines = Lines(allowed)
     return lines.fed(data) + lines.flush()
 
 
 @pytest.mark.parametrize(
-    ("sent", "goes_on"),
+    ("data", "goes_on"),
     [
         (b"setvol 100\n", b"setvol 30\n"),
         (b'setvol "100"\n', b'setvol "30"\n'),
@@ -53,20 +53,20 @@ def passed(data: bytes, allowed: int = 30) -> bytes:
         (b"setvol 31\nsetvol 30\nsetvol 0\n", b"setvol 30\nsetvol 30\nsetvol 0\n"),
     ],
 )
-def test_a_volume_above_the_limit_is_lowered(sent: bytes, goes_on: bytes) -> None:
-    assert passed(sent) == goes_on
+def test_a_volume_above_the_limit_is_lowered(data: bytes, goes_on: bytes) -> None:
+    assert filter_volume(data) == goes_on
     lines = Lines()
-    one_by_one = b"".join(lines.fed(bytes([byte])) for byte in sent)
+    one_by_one = b"".join(lines.fed(bytes([byte])) for byte in data)
     assert one_by_one == goes_on, "the same where each byte comes by itself"
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "data",
     [
         b"setvol 30\n",
         b"setvol 101\n",  # MPD refuses it, in its own words
         b"setvol -5\n",
-        b"setvol 18446744073709551716\n",  # too large: it goes round for nobody
+        b"setvol 18446744073709551716\n",  # too large: it does not overflow
         b"setvol " + b"9" * 5000 + b"\n",
         b"setvol abc\n",
         b"setvol\n",
@@ -82,16 +82,16 @@ def test_a_volume_above_the_limit_is_lowered(sent: bytes, goes_on: bytes) -> Non
         b"volumes 5\n",
         b'add "setvol 100"\n',
         b"set",
-        b"setvol 100",  # without an end it is none
+        b"setvol 100",  # without an end it is not a line
         b"\n\n\xff\xfe\nGET / HTTP/1.1\r\n",
     ],
 )
-def test_other_commands_stay_unchanged(sent: bytes) -> None:
-    assert passed(sent) == sent
+def test_other_commands_stay_unchanged(data: bytes) -> None:
+    assert filter_volume(data) == data
 
 
 @pytest.mark.parametrize(
-    ("sent", "goes_on"),
+    ("data", "goes_on"),
     [
         (b"volume 3\n", b"setvol 23\n"),
         (b'volume\t"+90" \r\n', b'setvol\t"30" \r\n'),
@@ -104,14 +104,14 @@ def test_other_commands_stay_unchanged(sent: bytes) -> None:
         ),
     ],
 )
-def test_a_relative_volume_becomes_an_absolute_one_within_the_limit(sent: bytes, goes_on: bytes) -> None:
-    assert Lines(default=20, attic=5).fed(sent) == goes_on
+def test_a_relative_volume_becomes_an_absolute_one_within_the_limit(data: bytes, goes_on: bytes) -> None:
+    assert Lines(default=20, attic=5).fed(data) == goes_on
     lines = Lines(default=20, attic=5)
-    assert b"".join(lines.fed(bytes([byte])) for byte in sent) == goes_on
+    assert b"".join(lines.fed(bytes([byte])) for byte in data) == goes_on
 
 
 def test_where_the_volume_is_not_known_it_does_not_rise() -> None:
-    assert passed(b"volume 3\n") == b"volume 0\n"
+    assert filter_volume(b"volume 3\n") == b"volume 0\n"
 
 
 def test_an_address_of_this_machine_loses_its_command() -> None:
@@ -121,11 +121,11 @@ def test_an_address_of_this_machine_loses_its_command() -> None:
     async def scenario() -> bytes:
         lines = CommandFilter(lambda: 100, no_volume, lambda uri: require_public_host(uri, ["localhost:8000"]))
         out = list[bytes]()
-        for start in range(0, len(sent), 7):
-            await lines.feed(sent[start : start + 7], out.append)
+        for start in range(0, len(data), 7):
+            await lines.feed(data[start : start + 7], out.append)
         return b"".join(out)
 
-    sent = b"".join(
+    data = b"".join(
         [
             b'add "http://127.0.0.1:6600/"\naddid HTTP://[::1]/ 3\nload "http:\\//169.254.169.254/x.m3u"\n',
             b'command_list_begin\nplaylistadd mine http://0/\nadd "http://192.0.2.1/fm"\ncommand_list_end\n',
@@ -151,21 +151,21 @@ def test_a_command_without_a_volume_is_passed_on_before_its_line_ends() -> None:
 
 def test_a_line_without_end_is_not_buffered() -> None:
     lines = Lines()
-    sent, out = b"setvol " + b" " * (MAX_LINE_BYTES + 70_000) + b"100\n", b""
-    for start in range(0, len(sent), 1000):
-        out += lines.fed(sent[start : start + 1000])
+    data, out = b"setvol " + b" " * (MAX_LINE_BYTES + 70_000) + b"100\n", b""
+    for start in range(0, len(data), 1000):
+        out += lines.fed(data[start : start + 1000])
         assert start + 1000 - len(out) <= MAX_LINE_BYTES + 1000
-    assert out == sent, "MPD does not take so long a line"
+    assert out == data, "MPD does not take so long a line"
     assert lines.fed(b"setvol 99\n") == b"setvol 30\n"
 
 
 def test_two_million_bytes_pass_unchanged() -> None:
     random_source = random.Random(5)
-    sent = b"command_list_begin\n" + b"".join(b'add "%d"\n' % random_source.randrange(10**12) for _ in range(150_000))
+    data = b"command_list_begin\n" + b"".join(b'add "%d"\n' % random_source.randrange(10**12) for _ in range(150_000))
     lines, out = Lines(0), bytearray()
-    for start in range(0, len(sent), 65_536):
-        out += lines.fed(sent[start : start + 65_536])
-    assert bytes(out) == sent
+    for start in range(0, len(data), 65_536):
+        out += lines.fed(data[start : start + 65_536])
+    assert bytes(out) == data
 
 
 WORDS = st.sampled_from(
@@ -191,13 +191,13 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=30).map(b"".join), st.lists(st.integers(0, 60), max_size=6))
-def test_packet_boundaries_do_not_matter(sent: bytes, cuts: list[int]) -> None:
-    edges = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
+def test_packet_boundaries_do_not_matter(data: bytes, cuts: list[int]) -> None:
+    edges = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     lines = Lines(10)
-    pieces = b"".join(lines.fed(sent[low:high]) for low, high in pairwise(edges))
-    assert pieces + lines.flush() == passed(sent, 10)
+    pieces = b"".join(lines.fed(data[low:high]) for low, high in pairwise(edges))
+    assert pieces + lines.flush() == filter_volume(data, 10)
 
 
 @given(st.binary(max_size=200))
-def test_without_a_limit_every_byte_passes_unchanged(sent: bytes) -> None:
-    assert passed(sent, 100) == sent
+def test_without_a_limit_every_byte_passes_unchanged(data: bytes) -> None:
+    assert filter_volume(data, 100) == data

@@ -41,11 +41,13 @@ def names(stations: Stations) -> list[str]:
 
 
 def test_an_added_station_is_first_and_the_file_stays_unchanged(stations: Stations, file: Path, tmp_path: Path) -> None:
-    kept = stations.add(Station(name="  Radio  X ", url="http://x.example/", genre="Jazz", country="FR"), check=False)
-    assert kept.name == "Radio X"
+    station = stations.add(
+        Station(name="  Radio  X ", url="http://x.example/", genre="Jazz", country="FR"), check=False
+    )
+    assert station.name == "Radio X"
     assert names(stations) == ["Radio X", "FIP", "Groove"]
     assert names(Stations(file, tmp_path / "state")) == ["Radio X", "FIP", "Groove"]  # another process
-    assert stations.get("radio x") == kept
+    assert stations.get("radio x") == station
     assert file.read_text() == FILE
 
 
@@ -158,7 +160,7 @@ class Web:
     address = ""
 
     def __init__(self) -> None:
-        self.over = threading.Event()
+        self.stopped = threading.Event()
         self.asked: list[str] = []
 
 
@@ -200,7 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _drip(self, head: bytes) -> None:
         self.wfile.write(head)
         with contextlib.suppress(OSError):
-            while not self.state.over.wait(0.02):
+            while not self.state.stopped.wait(0.02):
                 self.wfile.write(b"x")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's

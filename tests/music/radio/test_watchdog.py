@@ -14,7 +14,7 @@ from pi_appliance.music.model import PlaybackState, Uri
 from pi_appliance.music.player_hub import PlayerHub
 from pi_appliance.music.radio.watchdog import RadioWatchdog
 from tests.fakes.driven_time import DrivenTime
-from tests.fakes.soft_player import SoftPlayer, soft_part
+from tests.fakes.soft_player import SoftPlayer, soft_player_config
 
 pytestmark = pytest.mark.usefixtures("soft_players")
 
@@ -27,7 +27,7 @@ async def watched_radio(
     player: SoftPlayer, *fallback: str, jobs: Callable[[], int | None] = lambda: 0
 ) -> AsyncIterator[PlayerHub]:
     """Run a hub and its watchdog during the block, with the first track playing."""
-    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, clock=player.time.monotonic)
+    hub = PlayerHub(soft_player_config(player), Path("/nowhere"), {}, clock=player.time.monotonic)
     sources = [Uri(uri=uri, title=uri.rpartition("/")[2]) for uri in fallback]
 
     async def instead() -> list[Uri]:
@@ -38,8 +38,8 @@ async def watched_radio(
     try:
         await player.time.settle()
         await (await hub.player()).play(0)
-        await player.time.go(60)
-        player.heard.clear()
+        await player.time.advance(60)
+        player.commands.clear()
         yield hub
         for task in tasks:
             assert not task.done(), task
@@ -68,11 +68,11 @@ def test_a_silent_stream_is_reconnected(falls_silent: Callable[[SoftPlayer], Non
     async def scenario() -> None:
         async with watched_radio(player) as hub:
             falls_silent(player)
-            await driven.go(24)
-            assert player.heard == ["play_id 1"]
-            await driven.go(30)
+            await driven.advance(24)
+            assert player.commands == ["play_id 1"]
+            await driven.advance(30)
             assert (now(player), uris(player), hub.status_text) == (ONE, [ONE], "")
-            assert player.heard == ["play_id 1"], "it plays, so nothing more is done"
+            assert player.commands == ["play_id 1"], "it plays, so nothing more is done"
 
     asyncio.run(scenario())
 
@@ -82,8 +82,8 @@ def test_a_playing_stream_is_left_alone(driven: DrivenTime) -> None:
 
     async def scenario() -> None:
         async with watched_radio(player, TWO):
-            await driven.go(3600)
-            assert player.heard == []
+            await driven.advance(3600)
+            assert player.commands == []
 
     asyncio.run(scenario())
 
@@ -91,8 +91,8 @@ def test_a_playing_stream_is_left_alone(driven: DrivenTime) -> None:
 @pytest.mark.parametrize(
     "hand",
     [
-        lambda player: player.press(PlaybackState.STOPPED),
-        lambda player: player.press(PlaybackState.PAUSED),
+        lambda player: player.change_playback(PlaybackState.STOPPED),
+        lambda player: player.change_playback(PlaybackState.PAUSED),
         lambda player: asyncio.ensure_future(player.clear_queue()),
     ],
 )
@@ -102,9 +102,9 @@ def test_a_stop_of_the_user_stays(hand: Callable[[SoftPlayer], object], driven: 
     async def scenario() -> None:
         async with watched_radio(player, TWO):
             hand(player)
-            await driven.go(3600)
+            await driven.advance(3600)
             assert now(player) == ""
-            assert [word for word in player.heard if word != "clear"] == []
+            assert [word for word in player.commands if word != "clear"] == []
 
     asyncio.run(scenario())
 
@@ -115,8 +115,8 @@ def test_the_end_of_a_file_is_ignored(driven: DrivenTime) -> None:
     async def scenario() -> None:
         async with watched_radio(player, TWO):
             player.end()
-            await driven.go(600)
-            assert player.heard == []
+            await driven.advance(600)
+            assert player.commands == []
 
     asyncio.run(scenario())
 
@@ -128,23 +128,23 @@ def test_after_three_attempts_a_fallback_replaces_it_until_it_is_back(at_once: b
 
     async def scenario() -> None:
         async with watched_radio(player, TWO, THREE) as hub:
-            player.dead |= {ONE, TWO}
+            player.broken_uris |= {ONE, TWO}
             player.fail("no route to host")
-            await driven.go(8)
-            assert player.heard[:3] == ["play_id 1"] * 3
-            await driven.go(30)
+            await driven.advance(8)
+            assert player.commands[:3] == ["play_id 1"] * 3
+            await driven.advance(30)
             assert now(player) == THREE
             assert uris(player) == [ONE, "a.ogg", THREE], "what did not play is taken out again"
             assert "three plays instead of one" in hub.status_text
-            player.heard.clear()
-            await driven.go(300)
-            assert player.heard == ["play_id 1", "remove [4]", f"add {THREE} end play"], "it was tried, in vain"
+            player.commands.clear()
+            await driven.advance(300)
+            assert player.commands == ["play_id 1", "remove [4]", f"add {THREE} end play"], "it was tried, in vain"
             assert now(player) == THREE
-            player.heard.clear()
-            await driven.go(500)
-            assert player.heard == [], "the next try is twice as far away"
-            player.dead.clear()
-            await driven.go(150)
+            player.commands.clear()
+            await driven.advance(500)
+            assert player.commands == [], "the next try is twice as far away"
+            player.broken_uris.clear()
+            await driven.advance(150)
             assert (now(player), uris(player), hub.status_text) == (ONE, [ONE, "a.ogg"], "")
 
     asyncio.run(scenario())
@@ -155,13 +155,13 @@ def test_a_silent_fallback_is_replaced_by_the_next(driven: DrivenTime) -> None:
 
     async def scenario() -> None:
         async with watched_radio(player, TWO, THREE):
-            player.dead.add(ONE)
+            player.broken_uris.add(ONE)
             player.fail()
-            await driven.go(30)
+            await driven.advance(30)
             assert now(player) == TWO
-            player.dead.add(TWO)
+            player.broken_uris.add(TWO)
             player.fail()
-            await driven.go(30)
+            await driven.advance(30)
             assert (now(player), uris(player)) == (THREE, [ONE, THREE])
 
     asyncio.run(scenario())
@@ -172,14 +172,14 @@ def test_without_a_fallback_it_retries_ever_more_rarely(driven: DrivenTime) -> N
 
     async def scenario() -> None:
         async with watched_radio(player) as hub:
-            player.dead.add(ONE)
+            player.broken_uris.add(ONE)
             player.fail("no internet")
-            await driven.go(1800)
-            assert set(player.heard) == {"play_id 1"}
-            assert 25 < len(player.heard) < 60
+            await driven.advance(1800)
+            assert set(player.commands) == {"play_id 1"}
+            assert 25 < len(player.commands) < 60
             assert hub.status_text == "one broke off (no internet); reconnecting"
-            player.dead.clear()
-            await driven.go(100)
+            player.broken_uris.clear()
+            await driven.advance(100)
             assert (now(player), uris(player)) == (ONE, [ONE])
 
     asyncio.run(scenario())
@@ -190,16 +190,16 @@ def test_a_command_of_the_user_ends_it_at_any_time(command: str, driven: DrivenT
     async def scenario(after: float) -> None:
         player = SoftPlayer(driven, [ONE, "a.ogg"])
         async with watched_radio(player, TWO) as hub:
-            player.dead.add(ONE)
+            player.broken_uris.add(ONE)
             player.fail()
-            await driven.go(after)
+            await driven.advance(after)
             theirs = await hub.player()
             await (theirs.play(1) if command == "play" else getattr(theirs, command)())
             await driven.settle()
-            player.heard.clear()
+            player.commands.clear()
             before = uris(player)
-            await driven.go(4000)
-            assert player.heard == []
+            await driven.advance(4000)
+            assert player.commands == []
             assert uris(player) == before
             assert hub.status_text == ""
 
@@ -213,29 +213,29 @@ def test_another_program_that_plays_something_else_ends_it(after: float, driven:
 
     async def scenario() -> None:
         async with watched_radio(player, TWO):
-            player.dead.add(ONE)
+            player.broken_uris.add(ONE)
             player.fail()
-            await driven.go(after)
+            await driven.advance(after)
             await player.play(1)
-            player.heard.clear()
-            await driven.go(4000)
-            assert (player.heard, now(player)) == ([], "a.ogg")
+            player.commands.clear()
+            await driven.advance(4000)
+            assert (player.commands, now(player)) == ([], "a.ogg")
 
     asyncio.run(scenario())
 
 
 def test_a_player_that_cannot_remove_tracks_gets_the_fallback_alone(driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
-    player.can = frozenset()
+    player.supported = frozenset()
 
     async def scenario() -> None:
         async with watched_radio(player, TWO):
-            player.dead.add(ONE)
+            player.broken_uris.add(ONE)
             player.fail()
-            await driven.go(30)
+            await driven.advance(30)
             assert (now(player), uris(player)) == (TWO, [TWO])
-            player.dead.clear()
-            await driven.go(330)
+            player.broken_uris.clear()
+            await driven.advance(330)
             assert (now(player), uris(player)) == (ONE, [ONE])
 
     asyncio.run(scenario())
@@ -246,12 +246,12 @@ def test_a_player_that_cannot_remove_tracks_gets_the_fallback_alone(driven: Driv
 )
 def test_the_music_of_a_job_is_left_to_the_job(turns: list[int | None], driven: DrivenTime) -> None:
     player = SoftPlayer(driven, [ONE])
-    said = list(turns)
+    results = list(turns)
 
     async def scenario() -> None:
-        async with watched_radio(player, TWO, jobs=lambda: said.pop(0) if len(said) > 1 else said[0]) as hub:
+        async with watched_radio(player, TWO, jobs=lambda: results.pop(0) if len(results) > 1 else results[0]) as hub:
             player.fail()
-            await driven.go(600)
-            assert (player.heard, hub.status_text) == ([], "")
+            await driven.advance(600)
+            assert (player.commands, hub.status_text) == ([], "")
 
     asyncio.run(scenario())

@@ -15,7 +15,7 @@ from pi_appliance.music.model import Capability, LibraryStats, PlaybackState, Pl
 from pi_appliance.music.usb import mounts
 from pi_appliance.music.usb.drives import DriveState, Settings, UsbDrives
 
-STICK = Path("USB", "Blue")
+DRIVE = Path("USB", "Blue")
 
 
 class ScanningPlayer:
@@ -24,7 +24,7 @@ class ScanningPlayer:
     def __init__(self) -> None:
         self.updates: list[str] = []
         self.known = 0
-        self.left = 0  # questions until it has looked through all
+        self.left = 0  # queries until the scan is complete
         self.cans = frozenset({Capability.UPDATE})
         self.queued: Sequence[str] = ()
         self.now = PlayerState(playback=PlaybackState.STOPPED)
@@ -45,7 +45,7 @@ class ScanningPlayer:
     async def library_stats(self, folder: str = "") -> LibraryStats:
         assert folder in self.updates
         if not self.known:
-            raise Refused("No such directory")  # as MPD says of a folder that it has not come to yet
+            raise Refused("No such directory")  # MPD's error for a folder that it has not scanned yet
         return LibraryStats(artists=0, albums=0, tracks=self.known, seconds=0)
 
     async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
@@ -205,7 +205,7 @@ def test_a_drive_is_mounted_before_it_is_linked(home: Home, player: ScanningPlay
         link = home.folder / "Blue"
         link.unlink()
         assert not await home.drives.check()
-        link.symlink_to(home.run / "Blue")  # nothing tells of this
+        link.symlink_to(home.run / "Blue")  # nothing reports this change
         await home.wait_until(DriveState.READY)
         assert await home.drives.check()
 

@@ -17,7 +17,7 @@ def places(tmp_path: Path) -> mounts.Paths:
     return result
 
 
-def left(places: mounts.Paths, folder: Path) -> Path:
+def make_stale_link(places: mounts.Paths, folder: Path) -> Path:
     """Return the folder of a drive after a power cut."""
     folder.mkdir(parents=True)
     link = folder / "My Stick"
@@ -26,7 +26,7 @@ def left(places: mounts.Paths, folder: Path) -> Path:
 
 
 def test_a_symlink_in_place_of_the_folder_is_not_followed(places: mounts.Paths, tmp_path: Path) -> None:
-    link = left(places, tmp_path / "etc")
+    link = make_stale_link(places, tmp_path / "etc")
     folder = tmp_path / "music"
     folder.symlink_to(tmp_path / "etc")
     for act in (
@@ -40,7 +40,7 @@ def test_a_symlink_in_place_of_the_folder_is_not_followed(places: mounts.Paths, 
 
 
 def test_a_folder_at_the_place_of_the_draft_is_reported(places: mounts.Paths, tmp_path: Path) -> None:
-    link = left(places, tmp_path / "music")
+    link = make_stale_link(places, tmp_path / "music")
     (link.parent / ".My Stick.new").mkdir()
     with pytest.raises(Refused, match="cannot be used: Is a directory"):
         mounts.cleanup(link.parent, places)
@@ -48,7 +48,7 @@ def test_a_folder_at_the_place_of_the_draft_is_reported(places: mounts.Paths, tm
 
 
 def test_drafts_of_a_power_cut_are_ignored(places: mounts.Paths, tmp_path: Path) -> None:
-    link = left(places, tmp_path / "music")
+    link = make_stale_link(places, tmp_path / "music")
     assert mounts.cleanup(link.parent, places) == ["My Stick"]
     assert str(link.readlink()) == "."
     mounts.unregister("My Stick", link.parent, places)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd
-from tests.fakes.usb_drive import LABEL, UsbDrive, attached, create_image, needs_loop
+from tests.fakes.usb_drive import LABEL, UsbDrive, attached_drive, create_image, needs_loop
 from tests.installation import Installation, wait_until
 
 pytestmark = [needs_loop, needs_mpd]
@@ -41,14 +41,14 @@ class Home:
     def environment(self) -> dict[str, str]:
         return {"PI_APPLIANCE_USB_ROOT": str(self.installation.folder)}
 
-    def ask(self, path: str, method: str = "GET") -> Any:
+    def request(self, path: str, method: str = "GET") -> Any:
         request = urllib.request.Request(f"{self.page}/api/v1{path}", method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
     def is_(self, state: str) -> Any:
         """Wait until the only drive is in `state`, and return it."""
-        return wait_until(lambda: next((each for each in self.ask("/usb") if each["state"] == state), None), 20)
+        return wait_until(lambda: next((each for each in self.request("/usb") if each["state"] == state), None), 20)
 
     def update(self, *what: str) -> None:
         """Start an MPD update as another client."""
@@ -66,32 +66,32 @@ class Home:
 def home(installation: Installation, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Home]:
     files = make_music(tmp_path / "files", {each.removeprefix(f"USB/{LABEL}/"): (each, "A", "B") for each in HIS})
     server = MpdServer(
-        tmp_path / "mpd", keeps=("playlists", "stickers", "state"), more=f'auto_update "{request.param}"'
+        tmp_path / "mpd", databases=("playlists", "stickers", "state"), more=f'auto_update "{request.param}"'
     )
     make_music(server.music)
     with contextlib.ExitStack() as stack:
         stack.callback(server.kill)
         server.start()
         server.mpc("update", "--wait")
-        drive = stack.enter_context(attached(create_image(tmp_path / "image", files)))
+        drive = stack.enter_context(attached_drive(create_image(tmp_path / "image", files)))
         result = Home(installation, server, drive)
         stack.callback(result.usb, "detach", drive.device)
         daemon = installation.start("up", environment=result.environment)
         stack.callback(daemon.communicate)
         stack.callback(daemon.terminate)
-        wait_until(lambda: answers(result), 20)
+        wait_until(lambda: has_player(result), 20)
         yield result
 
 
-def answers(home: Home) -> bool:
+def has_player(home: Home) -> bool:
     with contextlib.suppress(OSError):
-        return bool(home.ask("/player")["player"])
+        return bool(home.request("/player")["player"])
     return False
 
 
 @pytest.mark.slow_variants
 def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
-    assert home.ask("/usb") == []
+    assert home.request("/usb") == []
     home.usb("attach", home.drive.device)
     drive = home.is_("ready")
     assert (drive["name"], drive["files"], drive["tracks"]) == (LABEL, 2, 2)
@@ -101,7 +101,7 @@ def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
     home.server.mpc("sticker", HIS[0], "set", "rating", "9")
     home.server.mpc("play")
     wait_until(lambda: "[playing]" in home.server.mpc("status"))
-    assert home.ask(f"/usb/{LABEL.replace(' ', '%20')}/eject", "POST")["state"] == "unmounted"
+    assert home.request(f"/usb/{LABEL.replace(' ', '%20')}/eject", "POST")["state"] == "unmounted"
     assert "[playing]" not in home.server.mpc("status"), "what plays from it ends"
 
     def all_is_there() -> None:
@@ -114,8 +114,10 @@ def test_a_missing_drive_never_empties_the_library(home: Home) -> None:
         home.update(*what)
         all_is_there()
     home.server.mpc("stop")
-    kept = home.server.folder / "state"
-    wait_until(lambda: kept.exists() and "state: stop" in kept.read_text() and HIS[1] in kept.read_text())
+    state_file = home.server.folder / "state"
+    wait_until(
+        lambda: state_file.exists() and "state: stop" in state_file.read_text() and HIS[1] in state_file.read_text()
+    )
     home.server.kill()
     home.server.start()
     home.update()
@@ -158,4 +160,4 @@ def test_a_forgotten_drive_is_removed_from_the_library(home: Home) -> None:
     home.usb("forget", LABEL)
     home.update()
     assert home.library() == sorted(OWN)
-    assert home.ask("/usb") == []
+    assert home.request("/usb") == []

@@ -35,7 +35,7 @@ def test_a_name_is_one_path_component_and_not_an_option(label: str) -> None:
 
 
 def test_a_drive_keeps_its_name_and_takes_no_other() -> None:
-    known = {"MUSIC": "1A2B", "Music 2": "3C4D"}
-    assert name_for("RENAMED", "3C4D", known) == "Music 2"
-    assert name_for("music", "5E6F", known) == "music 3"
-    assert name_for("own", "5E6F", known, reserved=["OWN"]) == "own 2"
+    known_names = {"MUSIC": "1A2B", "Music 2": "3C4D"}
+    assert name_for("RENAMED", "3C4D", known_names) == "Music 2"
+    assert name_for("music", "5E6F", known_names) == "music 3"
+    assert name_for("own", "5E6F", known_names, reserved=["OWN"]) == "own 2"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.usb_drive import LABEL, attached, create_image, needs_loop
+from tests.fakes.usb_drive import LABEL, attached_drive, create_image, needs_loop
 from tests.installation import Installation
 
 pytestmark = needs_loop
@@ -66,7 +66,7 @@ def image(tmp_path: Path) -> Path:
 
 
 def test_a_drive_appears_by_its_label_and_is_restricted(root: Root, image: Path) -> None:
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         assert root.usb("attach", drive.device) == f"{drive.device} is mounted as {LABEL}"
         assert (root.folder / LABEL / "one.ogg").read_bytes() == b"one"
         assert {"ro", "nosuid", "nodev", "noexec", "nosymfollow"} <= root.options()
@@ -83,7 +83,7 @@ def test_a_drive_appears_by_its_label_and_is_restricted(root: Root, image: Path)
 def test_a_drive_keeps_its_name_and_others_get_another(root: Root, image: Path, tmp_path: Path) -> None:
     twin = create_image(tmp_path / "twin", tmp_path / "files")
     for each, name in ((image, LABEL), (twin, f"{LABEL} 2"), (twin, f"{LABEL} 2"), (image, LABEL)):
-        with attached(each) as drive:
+        with attached_drive(each) as drive:
             assert root.usb("attach", drive.device).endswith(f" is mounted as {name}")
             root.usb("detach", drive.device)
     assert {each.name for each in root.folder.iterdir()} == {LABEL, f"{LABEL} 2"}
@@ -101,7 +101,7 @@ def test_a_drive_keeps_its_name_and_others_get_another(root: Root, image: Path, 
 )
 def test_a_label_can_only_name_a_folder(root: Root, tmp_path: Path, label: str, name: str) -> None:
     (tmp_path / "files").mkdir()
-    with attached(create_image(tmp_path / "image", tmp_path / "files", label)) as drive:
+    with attached_drive(create_image(tmp_path / "image", tmp_path / "files", label)) as drive:
         root.usb("attach", drive.device)
         assert [each.name for each in root.folder.iterdir()] == [name]
         assert "ro" in root.options()
@@ -112,7 +112,7 @@ def test_a_label_can_only_name_a_folder(root: Root, tmp_path: Path, label: str, 
 def test_a_folder_of_the_owner_is_never_changed(root: Root, image: Path) -> None:
     mine = root.folder / LABEL
     mine.mkdir(parents=True)
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         assert root.usb("attach", drive.device).endswith(f"{LABEL} 2")
         root.usb("detach", drive.device)
     assert mine.is_dir()
@@ -120,7 +120,7 @@ def test_a_folder_of_the_owner_is_never_changed(root: Root, image: Path) -> None
 
 
 def test_open_files_do_not_prevent_an_eject(root: Root, image: Path) -> None:
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         root.usb("attach", drive.device)
         with (root.folder / LABEL / "one.ogg").open("rb") as file:
             assert root.usb("detach", drive.device) == f"{LABEL} is unmounted"
@@ -129,7 +129,7 @@ def test_open_files_do_not_prevent_an_eject(root: Root, image: Path) -> None:
 
 
 def test_after_a_power_cut_a_missing_drive_is_removed(root: Root, image: Path) -> None:
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         root.usb("attach", drive.device)
         subprocess.run(["umount", root.mounts / LABEL], check=True)  # as the kernel forgets it
         assert root.usb("cleanup") == f"{LABEL} is unmounted"
@@ -140,7 +140,7 @@ def test_after_a_power_cut_a_missing_drive_is_removed(root: Root, image: Path) -
 def test_a_request_of_the_service_is_done_once(root: Root, image: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text(LABEL)
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         root.usb("attach", drive.device)
         for bad in ("..", "", LABEL[:-1], f"../run/{LABEL}", "x" * 5000):
             root.request.write_text(bad)
@@ -166,7 +166,7 @@ def test_a_request_folder_that_is_a_symlink_is_not_followed(root: Root, image: P
 
 
 def test_a_drive_is_forgotten_only_while_disconnected(root: Root, image: Path) -> None:
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         root.usb("attach", drive.device)
         assert "is mounted; eject it first" in root.usb("forget", LABEL, status=1)
         root.usb("detach", drive.device)
@@ -179,7 +179,7 @@ def test_other_devices_are_ignored(root: Root, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     with empty.open("wb") as file:
         file.truncate(1024 * 1024)
-    with attached(empty) as drive:
+    with attached_drive(empty) as drive:
         assert "is ignored: it has no file system" in root.usb("attach", drive.device)
     assert "does not exist" in root.usb("attach", "sdzz9", status=1)
     assert "is not a valid device name" in root.usb("attach", "../dev/sda1", status=1)
@@ -189,10 +189,10 @@ def test_other_devices_are_ignored(root: Root, tmp_path: Path) -> None:
 
 
 def test_a_drive_that_does_not_hold_its_content_is_reported(root: Root, image: Path) -> None:
-    with image.open("r+b") as file:  # the superblock stays, what it tells of does not
+    with image.open("r+b") as file:  # the superblock stays, but the data is gone
         file.seek(4096)
         file.write(b"\xff" * 1_000_000)
-    with attached(image) as drive:
+    with attached_drive(image) as drive:
         assert f"/dev/{drive.device} cannot be mounted" in root.usb("attach", drive.device, status=1)
     assert root.mounted == 0
     assert list(root.folder.iterdir()) == []

@@ -230,10 +230,10 @@ def test_the_address_of_a_killed_appliance_is_replaced(server: VolumioServer) ->
 def test_a_server_that_closes_connections_is_not_a_volumio() -> None:
     async def scenario(server: VolumioServer) -> None:
         async with waiting(connect(server, NEVER)) as changes:
-            heard = asyncio.create_task(anext(changes))
+            next_change = asyncio.create_task(anext(changes))
             await until(lambda: server.count("GET pushNotificationUrls") == 2)  # the line broke once
             turn(server, 50)
-            assert await heard == {"mixer"}
+            assert await next_change == {"mixer"}
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.6):
                     await anext(changes)
@@ -271,7 +271,7 @@ def raw(url: str, data: bytes) -> bytes:
 def test_a_request_with_another_path_is_refused(server: VolumioServer) -> None:
     async def scenario() -> None:
         async with waiting(connect(server, NEVER)) as changes:
-            heard = asyncio.create_task(anext(changes))
+            next_change = asyncio.create_task(anext(changes))
             (url,) = server.box.urls
             await until(lambda: server.count("GET getState") >= 2)
             before = server.count("GET getState")
@@ -290,7 +290,7 @@ def test_a_request_with_another_path_is_refused(server: VolumioServer) -> None:
                 assert b"200" not in await asyncio.to_thread(raw, url, noise)
             assert server.count("GET getState") == before
             turn(server, 50)
-            assert await heard == {"mixer"}, "and pushes are received as before"
+            assert await next_change == {"mixer"}, "and pushes are received as before"
 
     asyncio.run(scenario())
 
@@ -299,15 +299,15 @@ def test_the_content_of_a_push_is_not_trusted(server: VolumioServer) -> None:
     async def scenario() -> None:
         player = connect(server, NEVER)
         async with waiting(player) as changes:
-            heard = asyncio.create_task(anext(changes))
+            next_change = asyncio.create_task(anext(changes))
             (url,) = server.box.urls
             lie = json.dumps({"item": "state", "data": {"volume": 100, "status": "play"}}).encode()
             for body in (lie, b"", b"nonsense", b"[" * 10_000):
                 assert await asyncio.to_thread(call, url, body=body) == 200
-            assert not heard.done(), "nothing had changed"
+            assert not next_change.done(), "nothing had changed"
             assert (await player.state()).volume == 40
             turn(server, 50)
-            assert await heard == {"mixer"}
+            assert await next_change == {"mixer"}
 
     asyncio.run(scenario())
 
@@ -315,12 +315,12 @@ def test_the_content_of_a_push_is_not_trusted(server: VolumioServer) -> None:
 def test_an_endless_request_is_closed(server: VolumioServer) -> None:
     async def scenario() -> None:
         async with waiting(connect(server, NEVER)) as changes:
-            heard = asyncio.create_task(anext(changes))
+            next_change = asyncio.create_task(anext(changes))
             (url,) = server.box.urls
             endless = b"x" * (client.MAX_PUSH_BYTES + 100_000)
             assert await asyncio.to_thread(call, url, body=endless) == 413
             turn(server, 50)
-            assert await heard == {"mixer"}
+            assert await next_change == {"mixer"}
 
     asyncio.run(scenario())
 

@@ -21,15 +21,15 @@ T = TypeVar("T")
 __all__ = ["clock", "server"]
 
 
-def ask(server: VolumioServer, question: Callable[[Volumio], Awaitable[T]]) -> T:
-    async def asked() -> T:
+def call_player(server: VolumioServer, question: Callable[[Volumio], Awaitable[T]]) -> T:
+    async def call() -> T:
         client = Volumio("127.0.0.1", server.port)
         try:
             return await question(client)
         finally:
             await client.close()
 
-    return asyncio.run(asked())
+    return asyncio.run(call())
 
 
 def fetch(
@@ -85,16 +85,16 @@ def test_the_client_uses_every_feature_of_the_fake(server: VolumioServer, clock:
             f"http://{server.address}/albumart"
         )
 
-    ask(server, all_of_it)
+    call_player(server, all_of_it)
     assert server.count("GET commands/clearQueue") == 1
 
 
 def test_the_client_notices_when_volumio_disappears_and_returns(server: VolumioServer) -> None:
     server.kill()
     with pytest.raises(CannotConnectError):
-        ask(server, lambda client: client.get_state())
+        call_player(server, lambda client: client.get_state())
     server.start()
-    assert ask(server, lambda client: client.get_state())["status"] == "stop"
+    assert call_player(server, lambda client: client.get_state())["status"] == "stop"
 
 
 def test_an_empty_volumio_has_another_state_format(server: VolumioServer) -> None:
@@ -102,15 +102,15 @@ def test_an_empty_volumio_has_another_state_format(server: VolumioServer) -> Non
     assert not {"trackType", "stream", "volatile"} & state.keys()
     assert (state["Streaming"], state["albumart"], state["service"]) == (False, "/albumart", "mpd")
     assert (state["random"], state["repeat"]) == (None, None)
-    ask(server, lambda client: client.play_playlist(MORNING))
+    call_player(server, lambda client: client.play_playlist(MORNING))
     state = fetch(server, "/api/getState")  # the router mounts itself
     assert (state["stream"], state["trackType"], state["volatile"]) == ("mp3", "mp3", False)
 
 
 def test_success_is_reported_regardless_of_the_result(server: VolumioServer) -> None:
     for command in ("play", "play&N=9", "next", "playplaylist&name=none", "volume&volume=loud"):
-        said = fetch(server, f"/api/v1/commands/?cmd={command}")
-        assert said["response"] == f"{command.partition('&')[0]} Success"
+        answer = fetch(server, f"/api/v1/commands/?cmd={command}")
+        assert answer["response"] == f"{command.partition('&')[0]} Success"
     assert fetch(server, "/api/v1/commands?cmd=dance") == {"Error": "command not recognized"}
     assert server.box.state()["status"] == "stop"
 
@@ -123,7 +123,7 @@ def test_a_post_must_be_json_and_an_unknown_song_is_ignored(server: VolumioServe
     assert fetch(server, "/api/v1/addToQueue", "POST", nothing) == {"response": "success"}
     assert server.box.queue == []
     assert fetch(server, "/api/v1/addToQueue", "POST", {"uri": "artists://None"}) == {"error": {}}
-    for _ in range(2):  # what the queue ends with is not added again
+    for _ in range(2):  # items at the end of the queue are not added again
         assert fetch(server, "/api/v1/addToQueue", "POST", [one]) == {"response": "success"}
     assert [item["uri"] for item in server.box.queue] == ["mnt/USB/Blue/one.mp3"]
     fetch(server, "/api/v1/addPlay", "POST", {"uri": "genres://Rock", "service": "mpd"})
@@ -141,13 +141,13 @@ def test_toggle_stops_the_radio_and_pauses_a_track(server: VolumioServer) -> Non
     assert (state["trackType"], state["stream"], state["duration"], state["title"]) == ("webradio", "webradio", 0, "FM")
     fetch(server, "/api/v1/commands/?cmd=toggle")
     assert server.box.status == "stop"
-    ask(server, lambda client: client.play_playlist(MORNING))
+    call_player(server, lambda client: client.play_playlist(MORNING))
     fetch(server, "/api/v1/commands/?cmd=toggle")
     assert server.box.status == "pause"
 
 
 def test_the_clock_advances_from_track_to_track(server: VolumioServer, clock: Clock) -> None:
-    ask(server, lambda client: client.play_playlist(MORNING))
+    call_player(server, lambda client: client.play_playlist(MORNING))
     fetch(server, "/api/v1/commands?cmd=seek&position=90")
     clock.now += 12
     state = fetch(server, "/api/v1/getState")
@@ -183,7 +183,7 @@ def test_push_addresses_are_notified_and_forgotten(server: VolumioServer) -> Non
         assert fetch(server, path, "POST", url) == {"success": True}
         assert fetch(server, path, "POST", url) == {"error": "URL already present"}
         assert fetch(server, path) == [url["url"]]
-        ask(server, lambda client: client.set_volume_level(12))
+        call_player(server, lambda client: client.set_volume_level(12))
         wait_until(lambda: recorder.requests)
         assert (recorder.requests[0].json["item"], recorder.requests[0].json["data"]["volume"]) == ("state", 12)
         assert fetch(server, path, "DELETE", url) == {"success": True}
@@ -196,10 +196,10 @@ def test_push_addresses_are_notified_and_forgotten(server: VolumioServer) -> Non
 
 
 def test_the_fake_works_without_a_socket(clock: Clock) -> None:
-    heard: list[str] = []
+    pushes: list[str] = []
     box = Box(Library(), clock)
-    box.push = lambda item, _data: heard.append(item)
+    box.push = lambda item, _data: pushes.append(item)
     box.play_playlist(MORNING)
-    assert "queue" in heard
+    assert "queue" in pushes
     clock.now += 101
     assert box.state()["position"] == 1

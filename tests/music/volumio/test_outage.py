@@ -18,8 +18,8 @@ from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_library import MORNING
 from tests.fakes.volumio_server import VolumioServer, running_volumio
 
-PATIENT = 60.0  # seconds: errors that come before this time-out have another cause
-SHORT = 0.2  # seconds: the time-out of the state where Volumio does not answer
+LONG_TIMEOUT = 60.0  # seconds: errors that come before this time-out have another cause
+SHORT_TIMEOUT = 0.2  # seconds: the time-out of the state where Volumio does not answer
 SOON = 10.0  # seconds: far from `PATIENT`, and from `SHORT` on a busy machine too
 ONE = Uri(uri="music-library/USB/Blue/one.mp3")
 Button = Callable[[Player], Awaitable[object]]
@@ -30,11 +30,11 @@ def server() -> Iterator[VolumioServer]:
     with running_volumio() as running:
         running.box.add([{"uri": "music-library/USB"}])
         running.box.play(1)
-        running.asked.clear()
+        running.requests.clear()
         yield running
 
 
-def connect(address: str, state_timeout: float = PATIENT) -> Player:
+def connect(address: str, state_timeout: float = LONG_TIMEOUT) -> Player:
     return VolumioPlayer(address, volumio.Options(address=address).server, state_timeout=state_timeout)
 
 
@@ -112,12 +112,12 @@ def test_a_killed_volumio_is_unavailable_until_it_is_back(server: VolumioServer)
         assert (await player.state()).queue_length == 4
 
     asyncio.run(scenario())
-    assert {asked.what for asked in server.asked} == {"GET getState", "GET getQueue"}, "nothing was done later"
+    assert {asked.command for asked in server.requests} == {"GET getState", "GET getQueue"}, "nothing was done later"
 
 
 def test_a_hung_volumio_is_unavailable_and_changed_nothing(server: VolumioServer) -> None:
     async def scenario() -> None:
-        player = connect(server.address, SHORT)
+        player = connect(server.address, SHORT_TIMEOUT)
         server.freeze()
         for error in await asyncio.gather(*(fails(call(player)) for call in EVERYTHING)):  # and no slower for it
             assert type(error) is Unavailable
@@ -126,7 +126,7 @@ def test_a_hung_volumio_is_unavailable_and_changed_nothing(server: VolumioServer
         await connect(server.address).state()
 
     asyncio.run(scenario())
-    assert {asked.what for asked in server.asked} == {"GET getState", "GET getQueue"}, "nothing was done later"
+    assert {asked.command for asked in server.requests} == {"GET getState", "GET getQueue"}, "nothing was done later"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_lost_connection_is_uncertain_only_for_changes(
     server.faults[route] = [fault]
     raised = asyncio.run(fails(button(connect(server.address))))
     assert type(raised) is error
-    assert sum(asked.what.endswith(route) for asked in server.asked) == 1, "and nothing is tried again by itself"
+    assert sum(asked.command.endswith(route) for asked in server.requests) == 1, "and nothing is tried again by itself"
     if error is Uncertain:
         assert "check whether it was done, then continue" in str(raised)
 
@@ -205,7 +205,7 @@ def test_another_web_server_is_not_a_volumio(server: VolumioServer, status: int)
 @pytest.mark.parametrize("fault", ["hang", "drip", "huge", "lost"])
 def test_a_missing_state_is_noticed_in_time(server: VolumioServer, fault: str) -> None:
     server.faults["getState"] = [fault]
-    timeout = SHORT if fault in ("hang", "drip") else PATIENT
+    timeout = SHORT_TIMEOUT if fault in ("hang", "drip") else LONG_TIMEOUT
     error = asyncio.run(fails(connect(server.address, timeout).state()))
     assert type(error) is Unavailable
     assert {"huge": "answer is too long", "lost": "closed the connection"}.get(fault, "did not answer in time") in str(
@@ -218,7 +218,7 @@ def test_a_volumio_that_dies_before_sending_is_unavailable() -> None:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             asked = await reader.readuntil(b"\r\n\r\n")
             body = b'{"status": "play"}'
-            if b"getQueue" in asked:  # and what comes next is the command
+            if b"getQueue" in asked:  # the next request is the command
                 body = b'{"queue": [{"uri": "x"}]}'
                 listening.close()
             writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
@@ -319,7 +319,7 @@ async def impostor(says: bytes) -> AsyncIterator[str]:
 def test_a_server_that_is_not_volumio_is_recognized(says: bytes, why: str) -> None:
     async def scenario() -> None:
         async with impostor(says) as address:
-            error = await fails(connect(address, SHORT if "in time" in why else PATIENT).state())
+            error = await fails(connect(address, SHORT_TIMEOUT if "in time" in why else LONG_TIMEOUT).state())
             assert type(error) is Unavailable
             assert f"is not reached: {why}" in str(error)
 
@@ -330,7 +330,7 @@ def test_a_cancelled_command_ends_at_once(server: VolumioServer) -> None:
     async def scenario() -> None:
         server.freeze()
         command = asyncio.create_task(connect(server.address).next())
-        while not server.asked:
+        while not server.requests:
             await asyncio.sleep(0.01)
         command.cancel()
         began = time.monotonic()
@@ -350,4 +350,4 @@ def test_an_address_or_name_cannot_inject_a_request(server: VolumioServer) -> No
         ):
             assert type(asyncio.run(fails(call(connect(server.address))))) is Refused
     assert server.box.status == "play"
-    assert not [asked for asked in server.asked if "commands" in asked.what]
+    assert not [asked for asked in server.requests if "commands" in asked.command]

@@ -46,15 +46,15 @@ def connect(server: VolumioServer, **options: Any) -> Player:
     return player
 
 
-def ask(server: VolumioServer, question: Callable[[Player], Awaitable[T]], **options: Any) -> T:
-    async def asked() -> T:
+def call_player(server: VolumioServer, method: Callable[[Player], Awaitable[T]], **options: Any) -> T:
+    async def call() -> T:
         player = connect(server, **options)
         try:
-            return await question(player)
+            return await method(player)
         finally:
             await player.close()
 
-    return asyncio.run(asked())
+    return asyncio.run(call())
 
 
 def uris(server: VolumioServer) -> list[str]:
@@ -62,7 +62,7 @@ def uris(server: VolumioServer) -> list[str]:
 
 
 def test_an_unused_volumio_is_empty(server: VolumioServer) -> None:
-    state = ask(server, lambda player: player.state())
+    state = call_player(server, lambda player: player.state())
     assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
     assert (state.volume, state.muted, state.random, state.repeat, state.single) == (40, False, False, False, Mode.OFF)
 
@@ -71,7 +71,7 @@ def test_the_state_is_converted_to_our_units(three: VolumioServer, clock: Clock)
     three.box.play(1)
     three.box.single = three.box.consume = three.box.updating = True
     clock.now += 7.5
-    state = ask(three, lambda player: player.state())
+    state = call_player(three, lambda player: player.state())
     assert (state.playback, state.elapsed, state.audio_format) == (PlaybackState.PLAYING, 7.5, "44100:16:2")
     assert (state.single, state.consume, state.updating, state.queue_length) == (Mode.ON, Mode.ON, 1, 3)
     assert state.track is not None
@@ -85,9 +85,9 @@ def test_the_state_is_converted_to_our_units(three: VolumioServer, clock: Clock)
 
 
 def test_a_radio_has_no_duration(server: VolumioServer) -> None:
-    added = ask(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
+    added = call_player(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
     assert (added.name, added.position, added.count) == ("Rädio 二", 0, 1)
-    state = ask(server, lambda player: player.state())
+    state = call_player(server, lambda player: player.state())
     assert (state.playback, state.track and state.track.duration, state.audio_format) == (
         PlaybackState.PLAYING,
         None,
@@ -98,9 +98,9 @@ def test_a_radio_has_no_duration(server: VolumioServer) -> None:
 
 
 def test_a_track_played_by_a_phone_is_not_in_the_queue(three: VolumioServer) -> None:
-    said = {**three.box.state(), "status": "play", "volatile": True, "uri": "", "title": "AirPlay", "stream": False}
-    three.box.state = lambda: said
-    state = ask(three, lambda player: player.state())
+    answer = {**three.box.state(), "status": "play", "volatile": True, "uri": "", "title": "AirPlay", "stream": False}
+    three.box.state = lambda: answer
+    state = call_player(three, lambda player: player.state())
     assert state.track is not None
     assert (state.track.title, state.track.position, state.track.id) == ("AirPlay", None, None)
 
@@ -126,7 +126,7 @@ def test_the_state_after_a_command_is_the_new_one(three: VolumioServer) -> None:
         assert (await player.state()).elapsed == 20
 
     three.lag = 2
-    ask(three, scenario)
+    call_player(three, scenario)
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,15 @@ def test_volumio_follows_each_command(
 ) -> None:
     for command in before:
         getattr(three.box, command)()
-    ask(three, button)
+    call_player(three, button)
     assert {key: three.box.state()[key] for key in shows} == shows
 
 
 def test_toggle_and_pause_stop_the_radio(server: VolumioServer) -> None:
-    ask(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
+    call_player(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
     for button in (lambda player: player.toggle(), lambda player: player.pause()):
         server.box.play()
-        ask(server, button)
+        call_player(server, button)
         assert server.box.status == "stop"
     assert server.count("GET commands/stop") == 2
 
@@ -183,21 +183,21 @@ def test_a_track_keeps_its_id_while_the_queue_changes(three: VolumioServer) -> N
         await player.play_id(before.tracks[1].id)
         assert three.box.position == 2
 
-    ask(three, scenario)
-    first, second = (ask(three, lambda player: player.list_queue()) for _ in range(2))
+    call_player(three, scenario)
+    first, second = (call_player(three, lambda player: player.list_queue()) for _ in range(2))
     assert [track.id for track in first.tracks] == [track.id for track in second.tracks], "for every program"
     with pytest.raises(Refused, match="not in the queue any more"):
-        ask(three, lambda player: player.play_id(1))
+        call_player(three, lambda player: player.play_id(1))
 
 
 def test_the_queue_is_paged(three: VolumioServer) -> None:
-    window = ask(three, lambda player: player.list_queue(1, 1))
+    window = call_player(three, lambda player: player.list_queue(1, 1))
     assert (window.start, window.length, [track.uri for track in window.tracks]) == (1, 3, [EINS])
-    assert list(ask(three, lambda player: player.list_queue(7, 10)).tracks) == []
+    assert list(call_player(three, lambda player: player.list_queue(7, 10)).tracks) == []
 
 
 @pytest.mark.parametrize(
-    ("source", "name", "came"),
+    ("source", "name", "expected"),
     [
         (Uri(uri=ZWEI), "Zwei", [ZWEI]),
         (Uri(uri="USB/Ärzte/zwei — 100%.flac"), "Zwei", [ZWEI]),
@@ -217,26 +217,26 @@ def test_the_queue_is_paged(three: VolumioServer) -> None:
     ],
 )
 def test_every_source_is_appended_or_replaces_the_queue(
-    three: VolumioServer, source: Any, name: str, came: list[str]
+    three: VolumioServer, source: Any, name: str, expected: list[str]
 ) -> None:
     three.box.play(0)
     before = uris(three)
-    if before[-len(came) :] != came:
-        added = ask(three, lambda player: player.add_source(source))
-        assert (added.name, added.position, added.count) == (name, 3, len(came))
-        assert uris(three) == before + came
+    if before[-len(expected) :] != expected:
+        added = call_player(three, lambda player: player.add_source(source))
+        assert (added.name, added.position, added.count) == (name, 3, len(expected))
+        assert uris(three) == before + expected
         assert three.box.position == 0
-    added = ask(three, lambda player: player.add_source(source, QueuePosition.REPLACE, play=True))
-    assert (added.name, added.position, added.count) == (name, 0, len(came))
-    assert (uris(three), three.box.status, three.box.position) == (came, "play", 0)
-    ask(three, lambda player: player.add_source(Uri(uri="NAS/alone.flac"), QueuePosition.REPLACE))
+    added = call_player(three, lambda player: player.add_source(source, QueuePosition.REPLACE, play=True))
+    assert (added.name, added.position, added.count) == (name, 0, len(expected))
+    assert (uris(three), three.box.status, three.box.position) == (expected, "play", 0)
+    call_player(three, lambda player: player.add_source(Uri(uri="NAS/alone.flac"), QueuePosition.REPLACE))
     assert (uris(three), three.box.status) == ([ALONE], "stop")
 
 
 def test_adding_and_playing_starts_with_the_first_added_track(three: VolumioServer) -> None:
-    added = ask(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
+    added = call_player(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
     assert (added.position, added.count, three.box.position, three.box.status) == (3, 2, 3, "play")
-    again = ask(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
+    again = call_player(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
     assert (again.position, again.count, len(three.box.queue)) == (3, 0, 5)
 
 
@@ -258,14 +258,14 @@ def test_an_unknown_source_is_refused_and_the_queue_stays(three: VolumioServer, 
     before = uris(three)
     for where in (QueuePosition.END, QueuePosition.REPLACE):
         with pytest.raises(Refused, match=why):
-            ask(three, lambda player, where=where: player.add_source(source, where, play=True))
+            call_player(three, lambda player, where=where: player.add_source(source, where, play=True))
     assert uris(three) == before
-    assert not [asked for asked in three.asked if asked.what.startswith("POST")]
+    assert not [asked for asked in three.requests if asked.command.startswith("POST")]
 
 
 @pytest.mark.slow
 def test_a_success_reported_by_volumio_is_verified(three: VolumioServer) -> None:
-    three.deaf |= {"volume", "random", "repeat", "play", "clearQueue"}
+    three.ignored_commands |= {"volume", "random", "repeat", "play", "clearQueue"}
     buttons: list[tuple[Callable[[Player], Awaitable[Any]], str]] = [
         (lambda player: player.set_volume(12), "the volume is a different one"),
         (lambda player: player.set_mute(True), "it is not muted"),
@@ -277,60 +277,60 @@ def test_a_success_reported_by_volumio_is_verified(three: VolumioServer) -> None
     ]
     for button, why in buttons:
         with pytest.raises(Refused, match=f"^Volumio reported success, but .*{why}"):
-            ask(three, button)
-    three.box.most, three.deaf = 60, set()
+            call_player(three, button)
+    three.box.max_volume, three.ignored_commands = 60, set()
     with pytest.raises(Refused, match="check the maximum volume in its settings"):
-        ask(three, lambda player: player.set_volume(80))
+        call_player(three, lambda player: player.set_volume(80))
 
 
 def test_invalid_input_is_refused_before_any_request(three: VolumioServer) -> None:
     for volume in (-1, 101):
         with pytest.raises(Refused, match="it goes from 0 to 100"):
-            ask(three, lambda player, volume=volume: player.set_volume(volume))
+            call_player(three, lambda player, volume=volume: player.set_volume(volume))
     with pytest.raises(Refused, match="there is no track 4 in the queue; it ends with 3"):
-        ask(three, lambda player: player.play(3))
+        call_player(three, lambda player: player.play(3))
     with pytest.raises(Refused, match="nothing plays"):
-        ask(three, lambda player: player.seek(3))
+        call_player(three, lambda player: player.seek(3))
     three.box.clear()
     for button in (Player.play, Player.toggle, Player.next, Player.previous):
         with pytest.raises(Refused, match="the queue is empty"):
-            ask(three, lambda player, button=button: getattr(player, button.__name__)())
-    assert not [asked for asked in three.asked if "commands" in asked.what]
+            call_player(three, lambda player, button=button: getattr(player, button.__name__)())
+    assert not [asked for asked in three.requests if "commands" in asked.command]
 
 
 def test_muting_twice_sends_one_request(three: VolumioServer) -> None:
     for on in (True, True, False, False):
-        ask(three, lambda player, on=on: player.set_mute(on))
+        call_player(three, lambda player, on=on: player.set_mute(on))
     assert three.count("GET commands/volume") == 2
     assert (three.box.mute, three.box.volume) == (False, 40)
 
 
 def test_repeat_one_can_be_ended_and_not_started(three: VolumioServer) -> None:
     with pytest.raises(Refused, match="API cannot repeat one track"):
-        ask(three, lambda player: player.set_modes(random=True, single=Mode.ON))
+        call_player(three, lambda player: player.set_modes(random=True, single=Mode.ON))
     assert three.box.random is None, "nothing of it was done"
     three.box.repeat = three.box.single = True
-    ask(three, lambda player: player.set_modes(repeat=True, single=Mode.ON))
+    call_player(three, lambda player: player.set_modes(repeat=True, single=Mode.ON))
     assert three.box.single, "it was so already, and Volumio would end it"
-    ask(three, lambda player: player.set_modes(single=Mode.OFF))
+    call_player(three, lambda player: player.set_modes(single=Mode.OFF))
     assert (three.box.repeat, three.box.single) == (True, False)
     for mode in (Mode.ON, Mode.ONCE):
         with pytest.raises(Refused, match="set consume"):
-            ask(three, lambda player, mode=mode: player.set_modes(consume=mode))
-    ask(three, lambda player: player.set_modes(consume=Mode.OFF))
+            call_player(three, lambda player, mode=mode: player.set_modes(consume=mode))
+    call_player(three, lambda player: player.set_modes(consume=Mode.OFF))
 
 
 def test_without_a_mixer_there_is_no_volume(server: VolumioServer) -> None:
     server.box.no_mixer = True
-    assert ask(server, lambda player: player.state()).volume is None
-    assert not {Capability.VOLUME, Capability.MUTE} & ask(server, lambda player: player.capabilities())
+    assert call_player(server, lambda player: player.state()).volume is None
+    assert not {Capability.VOLUME, Capability.MUTE} & call_player(server, lambda player: player.capabilities())
     for button in (lambda player: player.set_volume(3), lambda player: player.set_mute(True)):
         with pytest.raises(Refused, match="has its volume control switched off; choose a mixer in Settings"):
-            ask(server, button)
+            call_player(server, button)
 
 
 def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> None:
-    can = ask(three, lambda player: player.capabilities())
+    can = call_player(three, lambda player: player.capabilities())
     seen = {
         Capability.VOLUME,
         Capability.MUTE,
@@ -381,33 +381,33 @@ def test_capabilities_are_listed_and_others_refused(three: VolumioServer) -> Non
     for calls in lacks.values():
         for call in calls:
             with pytest.raises(Refused, match=r"^(Volumio('s REST API cannot| has no)|this player cannot) .+; .+"):
-                ask(three, call)
+                call_player(three, call)
 
 
 def test_the_library_has_folders_and_tracks(server: VolumioServer) -> None:
-    top = ask(server, lambda player: player.list_directory())
+    top = call_player(server, lambda player: player.list_directory())
     assert [(entry.kind, entry.name) for entry in top.items] == [
         (EntryType.FOLDER, name) for name in ("INTERNAL", "NAS", "USB")
     ]
     for path in ("USB/Ärzte", "music-library/USB/Ärzte/", top.items[2].uri + "/Ärzte"):
-        inside = ask(server, lambda player, path=path: player.list_directory(path))
+        inside = call_player(server, lambda player, path=path: player.list_directory(path))
         assert [entry.track and entry.track.uri for entry in inside.items] == [EINS, ZWEI]
-    part = ask(server, lambda player: player.list_directory("USB/Blue", 1, 1))
+    part = call_player(server, lambda player: player.list_directory("USB/Blue", 1, 1))
     assert ([entry.name for entry in part.items], part.start, part.length, part.more) == (["Two"], 1, 2, False)
-    assert ask(server, lambda player: player.list_directory("USB/Blue", 0, 1)).more
-    saved = ask(server, lambda player: player.list_directory("playlists"))
+    assert call_player(server, lambda player: player.list_directory("USB/Blue", 0, 1)).more
+    saved = call_player(server, lambda player: player.list_directory("playlists"))
     assert [(entry.kind, entry.name) for entry in saved.items] == [
         (EntryType.PLAYLIST, MORNING),
         (EntryType.PLAYLIST, ROADS),
     ]
-    assert ask(server, lambda player: player.list_directory("INTERNAL")).length == 0
+    assert call_player(server, lambda player: player.list_directory("INTERNAL")).length == 0
     for path in ("USB/none", "none"):
         with pytest.raises(Refused, match="the library has no folder"):
-            ask(server, lambda player, path=path: player.list_directory(path))
+            call_player(server, lambda player, path=path: player.list_directory(path))
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted", "names"),
+    ("kind", "library_filter", "names"),
     [
         (EntryType.ARTIST, LibraryFilter(), ["AC/DC", "Björk", "Die Ärzte"]),
         (EntryType.ARTIST, LibraryFilter(artist="Björk"), ["Björk"]),
@@ -430,17 +430,19 @@ def test_the_library_has_folders_and_tracks(server: VolumioServer) -> None:
     ],
 )
 def test_the_library_is_searched_by_tags_and_words(
-    server: VolumioServer, kind: EntryType, wanted: LibraryFilter, names: list[str]
+    server: VolumioServer, kind: EntryType, library_filter: LibraryFilter, names: list[str]
 ) -> None:
-    result = ask(server, lambda player: player.list_library(kind, wanted))
+    result = call_player(server, lambda player: player.list_library(kind, library_filter))
     assert ([entry.name for entry in result.items], result.length, result.more) == (names, len(names), False)
     assert {entry.kind for entry in result.items} <= {kind}
 
 
 def test_an_album_has_its_artist_and_a_track_its_duration(server: VolumioServer) -> None:
-    (album,) = ask(server, lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(album="Blue"))).items
+    (album,) = call_player(
+        server, lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(album="Blue"))
+    ).items
     assert (album.artist, album.date) == ("AC/DC", "1999")
-    one, _ = ask(
+    one, _ = call_player(
         server, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(album="Blue", artist="AC/DC"))
     ).items
     assert one.track is not None
@@ -451,7 +453,7 @@ def test_paging_through_a_list_sends_one_request(server: VolumioServer) -> None:
     async def page(player: Player) -> list[str]:
         return [(await player.list_library(EntryType.ALBUM, start=start, count=1)).items[0].name for start in range(3)]
 
-    assert ask(server, page) == ["Blue", "Solo", "Ünï"]
+    assert call_player(server, page) == ["Blue", "Solo", "Ünï"]
     assert server.count("GET browse") == 1
 
 
@@ -466,32 +468,32 @@ def test_a_list_that_volumio_lacks_is_refused(server: VolumioServer) -> None:
         (lambda player: player.library_stats("USB"), "counts only its whole library"),
     ):
         with pytest.raises(Refused, match=why):
-            ask(server, question)
+            call_player(server, question)
 
 
 def test_the_library_is_counted(server: VolumioServer) -> None:
-    counts = ask(server, lambda player: player.library_stats())
+    counts = call_player(server, lambda player: player.library_stats())
     assert (counts.artists, counts.albums, counts.tracks) == (3, 3, len(SONGS))
     assert counts.seconds == sum(song.seconds for song in SONGS)
 
 
 def test_saved_playlists_are_listed_and_read(server: VolumioServer) -> None:
-    assert [each.name for each in ask(server, lambda player: player.list_playlists())] == [MORNING, ROADS]
-    entries = ask(server, lambda player: player.list_playlist(MORNING, 1, 5))
+    assert [each.name for each in call_player(server, lambda player: player.list_playlists())] == [MORNING, ROADS]
+    entries = call_player(server, lambda player: player.list_playlist(MORNING, 1, 5))
     assert ([entry.name for entry in entries.items], entries.length) == (["Alone"], 2)
     with pytest.raises(Refused, match=f"there is no playlist 'none'; there are: {MORNING}, {ROADS}"):
-        ask(server, lambda player: player.list_playlist("none"))
+        call_player(server, lambda player: player.list_playlist("none"))
 
 
 def test_a_picture_is_read_and_the_placeholder_is_not(three: VolumioServer) -> None:
     for uri in (ONE, TWO):  # one in the queue, one not
-        art = ask(three, lambda player, uri=uri: player.album_art(uri))
+        art = call_player(three, lambda player, uri=uri: player.album_art(uri))
         assert art is not None
         assert (art.data, art.mime) == (PICTURE, "image/png")
     for uri in (ALONE, "http://127.0.0.1:9/fm", "nothing"):
-        assert ask(three, lambda player, uri=uri: player.album_art(uri)) is None
+        assert call_player(three, lambda player, uri=uri: player.album_art(uri)) is None
     three.box.queue[0]["albumart"] = "https://elsewhere.test/cover.png"
-    assert ask(three, lambda player: player.album_art(ONE)) is None
+    assert call_player(three, lambda player: player.album_art(ONE)) is None
 
 
 def test_changes_are_reported_at_once_with_their_kind(three: VolumioServer) -> None:
@@ -512,7 +514,7 @@ def test_changes_are_reported_at_once_with_their_kind(three: VolumioServer) -> N
                     do()
                 assert await anext(changes) == names
 
-    ask(three, hear, poll=timedelta(hours=1))
+    call_player(three, hear, poll=timedelta(hours=1))
     assert three.box.urls == [], "it asked to be told no more"
 
 
@@ -526,19 +528,19 @@ def test_a_change_between_two_watches_is_not_lost(three: VolumioServer) -> None:
         async with asyncio.timeout(10):
             return await anext(changes)
 
-    assert ask(three, look_away, poll=timedelta(hours=1)) == {"mixer", "options"}
+    assert call_player(three, look_away, poll=timedelta(hours=1)) == {"mixer", "options"}
 
 
 def test_a_finished_update_is_a_change_of_the_library(three: VolumioServer) -> None:
     async def hear(player: Player) -> list[frozenset[str]]:
-        changes, heard = player.watch_changes(), []
+        changes, received = player.watch_changes(), []
         await anext(changes)
         async with asyncio.timeout(10):
             for updating in (True, False):
                 with three.lock:
                     three.box.updating = updating
                     three.box.set_volume(str(three.box.volume))
-                heard.append(await anext(changes))
-        return heard
+                received.append(await anext(changes))
+        return received
 
-    assert ask(three, hear, poll=timedelta(hours=1)) == [{"update"}, {"update", "database"}]
+    assert call_player(three, hear, poll=timedelta(hours=1)) == [{"update"}, {"update", "database"}]

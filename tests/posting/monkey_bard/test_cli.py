@@ -32,7 +32,7 @@ def memory(installation: Installation) -> Path:
     return installation.state / "memory" / "bard.txt"
 
 
-def remembered(installation: Installation) -> dict[str, Any]:
+def read_state(installation: Installation) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(memory(installation).read_text("utf-8"))
     return result
 
@@ -47,7 +47,7 @@ def posts(installation: Installation) -> list[str]:
 
 
 def straight(keystrokes: int) -> list[int]:
-    """Return the state of a monkey that typed so many keys without a break."""
+    """Return the state after `keystrokes` keys without an interruption."""
     target = prepare_target((ROOT / "config" / "sonnet.txt").read_text("utf-8"), Keyboard.LETTERS, "sonnet.txt")
     place = Progress()
     while place.keystrokes < keystrokes:
@@ -65,7 +65,7 @@ def test_it_types_reports_and_shows_once(installation):
         "Typed so far: [sha]ll i compare thee to a summers day\n\nKeystrokes:   100,000 since "
     )
     assert "Next letter:  expected after 531,441 more keystrokes: 6 runs\n" in report(installation)
-    assert installation.last("bard")["details"]["keystrokes"] == 100_000
+    assert installation.latest_run("bard")["details"]["keystrokes"] == 100_000
     assert "posted" not in by_hand(installation).stdout
     assert len(posts(installation)) == 1
     assert "“sha”" in posts(installation)[0]
@@ -81,7 +81,7 @@ def test_a_slot_is_typed_once(installation):
     write(installation)
     for _ in range(2):
         installation.run("jobs", "run", "bard", "--trigger", "cron", "--slot", "2026-05-01T06:00:00Z")
-    assert remembered(installation)["progress"][0] == 100_000
+    assert read_state(installation)["progress"][0] == 100_000
 
 
 def test_two_small_runs_are_one_large_run(installation, tmp_path):
@@ -92,13 +92,13 @@ def test_two_small_runs_are_one_large_run(installation, tmp_path):
     other = Installation(tmp_path / "other")
     write(other, "keystrokes: 300000")
     by_hand(other)
-    assert remembered(installation)["progress"] == remembered(other)["progress"] == straight(300_000)
+    assert read_state(installation)["progress"] == read_state(other)["progress"] == straight(300_000)
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.faults)])
 def test_a_kill_at_any_time_keeps_up_with_the_published_report(installation, kills):
     write(installation, "keystrokes: 30000000", "network: net", "announce: every-run")
-    random, said = Random(SEED), 0
+    random, count = Random(SEED), 0
     for _ in range(kills):
         started = installation.start("jobs", "run", "bard")
         time.sleep(random.uniform(0.1, 0.8))  # it ends after half a second or so: before, while and after it posts
@@ -109,13 +109,13 @@ def test_a_kill_at_any_time_keeps_up_with_the_published_report(installation, kil
         if shown.exists():
             output += [int(re.findall(r"Keystrokes: +([\d,]+)", report(installation))[0].replace(",", ""))]
         # This is read last, because a run ends a moment after its parent.
-        kept = remembered(installation)["progress"] if memory(installation).exists() else straight(0)
-        assert kept == straight(kept[0])
-        assert kept[0] >= max([said, *output])
-        said = kept[0]
+        saved_progress = read_state(installation)["progress"] if memory(installation).exists() else straight(0)
+        assert saved_progress == straight(saved_progress[0])
+        assert saved_progress[0] >= max([count, *output])
+        count = saved_progress[0]
     wait_until(lambda: by_hand(installation).returncode == 0)
-    place = remembered(installation)["progress"]
-    assert place[0] >= said + 30_000_000
+    place = read_state(installation)["progress"]
+    assert place[0] >= count + 30_000_000
     assert place == straight(place[0])
     keys = [post.partition("\n")[0] for post in posts(installation)]
     assert len(set(keys)) == len(keys)

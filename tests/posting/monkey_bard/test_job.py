@@ -28,7 +28,7 @@ POEM = "Shall I compare thee\nto a summer's day?\n"
 
 
 def early(length: int) -> str:
-    """Return a text of so many letters that occurs early in the stream."""
+    """Return a text of this length that occurs early in the stream."""
     texts = (STREAM[at : at + length] for at in range(3, 3000))
     return next(text for text in texts if "  " not in text and text == text.strip())
 
@@ -44,7 +44,7 @@ class Cage:
     runs: int = 0
 
     def run(self, *, day: float = 0, run: int | None = None, **options: Any) -> Result:
-        """Start a run so many days after the first; `run` is the id of an interrupted one."""
+        """Start a run some days after the first; `run` is the id of an interrupted one."""
         context = self.context(day=day, run=run)
         try:
             return monkey_bard_job.run(self.options(**options), context)
@@ -112,9 +112,9 @@ def wall(cage: Cage) -> Wall:
     return wall
 
 
-TOLD = {"network": Names(["wall"])}
+NETWORKS = {"network": Names(["wall"])}
 
-# --- what is kept
+# --- the state
 
 
 def test_a_run_types_a_number_of_keys_and_reports_its_progress(cage):
@@ -269,57 +269,57 @@ def test_typing_continues_after_a_power_cut(cage, tmp_path):
     assert went_on == (straight.remembered["progress"], [each[:2] for each in straight.remembered["events"]])
 
 
-# --- when it tells
+# --- notifications
 
 
 def test_a_record_is_reported_once(cage, wall):
-    result = cage.run(**TOLD)
+    result = cage.run(**NETWORKS)
     assert len(wall.texts) == 1
     assert "“sh”" in wall.texts[0]
     assert result.summary.endswith(f"; posted to wall: {wall.texts[0]}")
     assert result.details["link-wall"] == "wall/1"
-    assert "posted" not in cage.run(day=5, **TOLD).summary  # nothing new
+    assert "posted" not in cage.run(day=5, **NETWORKS).summary  # nothing new
     assert len(wall.texts) == 1
 
 
 def test_records_are_limited_to_the_configured_frequency(cage, wall):
-    cage.run(keystrokes=5, **TOLD)
-    cage.run(day=0.9, **TOLD)  # the second letter came
+    cage.run(keystrokes=5, **NETWORKS)
+    cage.run(day=0.9, **NETWORKS)  # the second letter came
     assert len(wall.texts) == 1
-    cage.run(day=1.1, **TOLD)
+    cage.run(day=1.1, **NETWORKS)
     assert len(wall.texts) == 2
     assert "“sh”" in wall.texts[1]
 
 
 def test_a_record_of_a_clock_ahead_delays_nothing(cage, wall):
-    cage.run(day=4000, keystrokes=5, **TOLD)
-    cage.run(day=0, **TOLD)
+    cage.run(day=4000, keystrokes=5, **NETWORKS)
+    cage.run(day=0, **NETWORKS)
     assert len(wall.texts) == 2
 
 
 def test_each_run_is_reported_on_request(cage, wall):
     for _ in range(3):
-        cage.run(announce=Announce.EVERY_RUN, **TOLD)
+        cage.run(announce=Announce.EVERY_RUN, **NETWORKS)
     assert ["3,000" in text for text in wall.texts] == [False, False, True]
 
 
 def test_a_run_without_progress_is_reported_only_on_request(cage, wall):
-    cage.run(keystrokes=3, **TOLD)
+    cage.run(keystrokes=3, **NETWORKS)
     assert wall.texts == []
     cage.text = "qqq"
-    cage.run(keystrokes=3, announce=Announce.EVERY_RUN, **TOLD)
+    cage.run(keystrokes=3, announce=Announce.EVERY_RUN, **NETWORKS)
     assert wall.texts == ["3 keys were hit, and the first letter was not among them. The monkey is in no hurry."]
 
 
 def test_the_end_is_reported_at_once_and_then_typing_stops(cage, wall):
     cage.text = early(4)
-    cage.run(keystrokes=5, **TOLD)
-    result = cage.run(day=0.1, **TOLD)
+    cage.run(keystrokes=5, **NETWORKS)
+    result = cage.run(day=0.1, **NETWORKS)
     assert f": “{cage.text}”, the whole text; there is nothing left to type; posted to wall" in result.summary
     assert cage.report.startswith(f"Typed so far: [{cage.text}]\n")
     assert "Next letter:  none; it has typed all of it\n" in cage.report
     output = len(wall.texts)
-    again = cage.run(day=9, announce=Announce.EVERY_RUN, **TOLD)
+    again = cage.run(day=9, announce=Announce.EVERY_RUN, **NETWORKS)
     assert again.details["keystrokes"] == result.details["keystrokes"] <= 1005
     assert len(wall.texts) == output
 
@@ -327,25 +327,25 @@ def test_the_end_is_reported_at_once_and_then_typing_stops(cage, wall):
 def test_an_unsent_report_is_sent_once_by_a_later_run(cage, wall):
     wall.answers = False
     with pytest.raises(Unavailable, match="wall: not posted yet: the wall does not answer"):
-        cage.run(**TOLD)
+        cage.run(**NETWORKS)
     assert cage.remembered["progress"][0] == 1000  # typed and kept all the same
     assert "1,000 since" in cage.report
     wall.answers = True
-    cage.run(day=0.1, **TOLD)
+    cage.run(day=0.1, **NETWORKS)
     assert len(wall.texts) == 1
     assert "1,000 keystrokes" in wall.texts[0] or "1,000 keys" in wall.texts[0]
-    cage.run(day=5, **TOLD)
+    cage.run(day=5, **NETWORKS)
     assert len(wall.texts) == 1
 
 
 def test_a_run_for_a_pending_post_types_nothing(cage, wall):
     wall.answers = False
     with pytest.raises(Unavailable):
-        cage.run(**TOLD)
+        cage.run(**NETWORKS)
     wall.answers = True
     context = cage.context(day=0.1)
     context.resume_only = True
-    assert monkey_bard_job.run(cage.options(**TOLD), context).summary.startswith("posted to wall: of run 1: ")
+    assert monkey_bard_job.run(cage.options(**NETWORKS), context).summary.startswith("posted to wall: of run 1: ")
     assert cage.remembered["progress"][0] == 1000
 
 
@@ -356,9 +356,9 @@ def test_a_report_lost_before_it_was_stored_is_made_by_the_next_run(cage, wall):
 
     context = NoLimits(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
-        monkey_bard_job.run(cage.options(**TOLD), context)
+        monkey_bard_job.run(cage.options(**NETWORKS), context)
     cage.memory, cage.runs = context.state, 1
-    cage.run(day=0.1, **TOLD)
+    cage.run(day=0.1, **NETWORKS)
     assert len(wall.texts) == 1
 
 
@@ -371,10 +371,10 @@ def test_a_sent_report_is_not_sent_again_after_a_kill(cage, wall):
 
     context = Forgets(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
-        monkey_bard_job.run(cage.options(**TOLD), context)
+        monkey_bard_job.run(cage.options(**NETWORKS), context)
     cage.memory, cage.runs = context.state, 1
-    assert cage.run(run=1, **TOLD).details["link-wall"] == "wall/1"
-    cage.run(day=5, **TOLD)
+    assert cage.run(run=1, **NETWORKS).details["link-wall"] == "wall/1"
+    cage.run(day=5, **NETWORKS)
     assert len(wall.texts) == 1
 
 
@@ -404,7 +404,7 @@ def test_every_wording_fits_with_long_numbers(cage, wording):
 
 def test_a_long_text_is_shortened_at_the_front_until_the_post_fits(cage, wall):
     cage.text = early(250)
-    cage.run(keystrokes=4000, **TOLD)
+    cage.run(keystrokes=4000, **NETWORKS)
     (text,) = wall.texts
     assert text_length(text) <= 280
     assert f"“…{cage.text[-160:]}”" in text
@@ -422,7 +422,7 @@ def test_each_network_gets_a_text_that_fits(cage, wall):
 def test_the_time_to_the_next_letter_uses_the_newest_runs(cage):
     for hour in range(49):
         cage.run(day=hour / 24)
-    # 1,000 keystrokes an hour; 27 ** (letters + 1) are wanted, less what the newest keystrokes are good for.
+    # 1,000 keystrokes an hour; 27 ** (letters + 1) are needed, less the part that the latest keystrokes match.
     letters = cage.remembered["progress"][3]
     assert letters == 3
     assert "Next letter:  expected after 531,441 more keystrokes: 22 days at this pace\n" in cage.report

@@ -168,7 +168,7 @@ def test_the_longest_prefix_matches_the_definition(beginning, length, other, tot
     assert place.keystrokes == (first[place.matched] if place.matched == len(target.keys) else total)
 
 
-@settings(deadline=None)  # each run makes its block anew
+@settings(deadline=None)  # each run computes its block again
 @given(total=st.integers(1, 3000), pieces=st.lists(st.integers(20, 700), min_size=1, max_size=5))
 def test_splitting_the_typing_into_runs_changes_nothing(total, pieces):
     target = letters(STREAM[500:503].decode() + "zzz")
@@ -265,8 +265,8 @@ def test_the_table_in_the_docs_is_correct():
     rows = [row for row in rows if row[0].startswith("sh")]
     assert len(rows) == 7
     for text, keystrokes, time in rows:
-        wanted = expected_keystrokes(letters(text), Progress(matched=len(text) - 1))
-        assert (monkey_bard_job.format_count(wanted), monkey_bard_job.format_span(wanted * 3600 // 100_000)) == (
+        expected = expected_keystrokes(letters(text), Progress(matched=len(text) - 1))
+        assert (monkey_bard_job.format_count(expected), monkey_bard_job.format_span(expected * 3600 // 100_000)) == (
             keystrokes,
             time,
         )

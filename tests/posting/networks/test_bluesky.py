@@ -28,13 +28,13 @@ def record(server: FakeBluesky) -> dict[str, Any]:
 
 def test_a_post_is_created_once_with_its_time_and_address(server, place):
     before = datetime.now(UTC) - timedelta(seconds=1)
-    sent = connected(server, place).post(Post("Grüße vom Regal 🍓"), key=KEY)
+    sent_post = connected(server, place).post(Post("Grüße vom Regal 🍓"), key=KEY)
 
     (rkey,) = server.records
     assert record(server)["text"] == "Grüße vom Regal 🍓"
     assert before < datetime.fromisoformat(record(server)["createdAt"]) < datetime.now(UTC)
-    assert sent.id == f"at://{DID}/app.bsky.feed.post/{rkey} {server.records[rkey]['cid']}"
-    assert sent.link == f"https://bsky.app/profile/{HANDLE}/post/{rkey}"
+    assert sent_post.id == f"at://{DID}/app.bsky.feed.post/{rkey} {server.records[rkey]['cid']}"
+    assert sent_post.link == f"https://bsky.app/profile/{HANDLE}/post/{rkey}"
     assert set(record(server)) == {"$type", "text", "createdAt"}
 
 
@@ -72,12 +72,12 @@ def test_pictures_are_sent_with_descriptions_and_png_with_its_size(server, place
 
 
 def test_thread_parts_reply_to_the_previous_and_name_the_first(server, place):
-    network, sent = connected(server, place), list[SentPost]()
+    network, sent_posts = connected(server, place), list[SentPost]()
     for part in range(3):
-        sent.append(network.post(Post(f"part {part}"), key=f"{KEY[:-1]}{part}", thread=tuple(sent)))
+        sent_posts.append(network.post(Post(f"part {part}"), key=f"{KEY[:-1]}{part}", thread=tuple(sent_posts)))
 
     first, second, third = (each["value"] for each in server.records.values())
-    ids = [dict(zip(("uri", "cid"), each.id.split(), strict=True)) for each in sent]
+    ids = [dict(zip(("uri", "cid"), each.id.split(), strict=True)) for each in sent_posts]
     assert "reply" not in first
     assert second["reply"] == {"root": ids[0], "parent": ids[0]}
     assert third["reply"] == {"root": ids[0], "parent": ids[1]}
@@ -103,10 +103,10 @@ def test_a_retry_after_a_lost_answer_is_the_same_post(server, place, fault):
     with pytest.raises(Uncertain):
         network.post(Post("once"), key=KEY)
 
-    sent = network.post(Post("once"), key=KEY)
+    sent_post = network.post(Post("once"), key=KEY)
 
     assert server.written == ["once"]
-    assert sent.id.endswith(next(iter(server.records.values()))["cid"])
+    assert sent_post.id.endswith(next(iter(server.records.values()))["cid"])
 
 
 def test_a_server_that_overwrites_still_has_one_post(server, place):
@@ -123,8 +123,8 @@ def test_concurrent_runs_create_one_post(server, place):
         return connected(server, place).post(Post("once"), key=KEY)
 
     with ThreadPoolExecutor(8) as pool:
-        sent = set(pool.map(post, range(16)))
-    assert len(sent) == 1
+        sent_posts = set(pool.map(post, range(16)))
+    assert len(sent_posts) == 1
     assert server.written == ["once"]
 
 
@@ -150,8 +150,8 @@ def test_record_keys_are_valid_and_not_in_the_future():
 def test_it_looks_up_a_post_by_its_record_key(server, place):
     network = connected(server, place)
     assert network.find_post(Post("once"), key=KEY, known_ids=()) is None
-    sent = network.post(Post("once"), key=KEY)
-    assert network.find_post(Post("once"), key=KEY, known_ids=()) == sent
+    sent_post = network.post(Post("once"), key=KEY)
+    assert network.find_post(Post("once"), key=KEY, known_ids=()) == sent_post
     assert network.find_post(Post("once"), key="another", known_ids=()) is None
 
 
@@ -175,7 +175,7 @@ def test_an_existing_but_unreadable_post_is_uncertain_and_not_refused(server, pl
         network.post(Post("once"), key=KEY)
 
 
-# What answers mean
+# The meaning of answers
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,10 @@ def test_no_server_is_unavailable_because_nothing_was_sent(server, place):
 
 def test_a_server_that_disappeared_is_unavailable_because_nothing_was_sent(server, place):
     connected(server, place).whoami()
-    kept = place.private / "session.json"
-    kept.write_text(
-        kept.read_text("ascii").replace(f'"server": "{server.address}"', '"server": "http://127.0.0.1:9"'), "ascii"
+    session_file = place.private / "session.json"
+    session_file.write_text(
+        session_file.read_text("ascii").replace(f'"server": "{server.address}"', '"server": "http://127.0.0.1:9"'),
+        "ascii",
     )
     with pytest.raises(Unavailable, match="cannot be reached"):
         connected(server, place).post(Post("hello?"), key=KEY)

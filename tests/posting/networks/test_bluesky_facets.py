@@ -29,8 +29,8 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[blues
 def marked(connection: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[str, str]]:
     """Post `text` and return its facets: the marked text and the target."""
     network, server = connection
-    sent = network.post(Post(text), key="facets")
-    record = server.records[sent.id.split()[0].rpartition("/")[2]]["value"]
+    sent_post = network.post(Post(text), key="facets")
+    record = server.records[sent_post.id.split()[0].rpartition("/")[2]]["value"]
     assert record["text"] == text
     result = []
     for facet in record.get("facets", []):
@@ -161,6 +161,6 @@ def test_a_facet_covers_exactly_its_target(connection, text):
     ),
     st.lists(st.sampled_from(["🍓", "Grüße", "👩‍🚀", "a", "日本", "—", "…"]), min_size=9, max_size=9),
 )
-def test_words_between_spaces_are_recognized_anywhere(connection, wanted, between):
-    text = between[0] + "".join(f" {shown} {word}" for (shown, _), word in zip(wanted, between[1:], strict=False))
-    assert marked(connection, text) == wanted
+def test_words_between_spaces_are_recognized_anywhere(connection, expected, between):
+    text = between[0] + "".join(f" {shown} {word}" for (shown, _), word in zip(expected, between[1:], strict=False))
+    assert marked(connection, text) == expected

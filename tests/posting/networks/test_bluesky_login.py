@@ -78,7 +78,7 @@ def test_a_limit_is_reported_with_its_count(server, place, post, wrong):
     assert limits.rejection_reason(post) == wrong
     assert limits.text_length(post.text) == x_text.count_graphemes(post.text)
     assert (limits.max_length, limits.prices) == (300, None)
-    assert server.seen == [], "nobody is asked"
+    assert server.requests == [], "nobody is asked"
 
 
 @pytest.mark.parametrize(
@@ -108,35 +108,35 @@ def test_whoami_checks_the_current_password_despite_an_old_session(server, place
 
 @dataclass
 class Owner:
-    """A user at the terminal who gives `answers`."""
+    """A user at the terminal, with prepared `answers`."""
 
     answers: list[str]
-    said: list[str] = field(default_factory=list)
-    asked: list[tuple[str, bool]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    questions: list[tuple[str, bool]] = field(default_factory=list)
 
     def show(self, text: str) -> None:
-        self.said.append(text)
+        self.messages.append(text)
 
     def ask(self, question: str, *, secret: bool = False) -> str:
-        self.asked.append((question, secret))
+        self.questions.append((question, secret))
         return self.answers.pop(0)
 
 
 def test_login_explains_checks_and_returns_the_password(server):
     owner = Owner([PASSWORD])
     assert bluesky.login(options(server, secrets_prefix="SKY"), owner) == {"SKY_APP_PASSWORD": PASSWORD}
-    assert owner.asked == [("App password", True)]
-    assert "Settings, Privacy and security, App passwords" in owner.said[0]
-    assert DID in owner.said[-1]
-    assert PASSWORD not in " ".join(owner.said)
-    assert len(owner.said) == 2
+    assert owner.questions == [("App password", True)]
+    assert "Settings, Privacy and security, App passwords" in owner.messages[0]
+    assert DID in owner.messages[-1]
+    assert PASSWORD not in " ".join(owner.messages)
+    assert len(owner.messages) == 2
 
 
 def test_login_warns_about_the_account_password(server):
     server.passwords.add("correct horse")
     owner = Owner(["correct horse"])
     bluesky.login(options(server), owner)
-    assert any("does not look like an app password" in line for line in owner.said)
+    assert any("does not look like an app password" in line for line in owner.messages)
 
 
 @pytest.mark.parametrize(("password", "says"), [("wxyz-wxyz-wxyz-wxyz", "does not know"), ("", "nothing is changed")])

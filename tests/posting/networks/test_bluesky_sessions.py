@@ -23,8 +23,8 @@ def test_one_private_session_serves_many_runs(server, place):
         connected(server, place).post(Post(f"post {number}"), key=f"key {number}")
 
     assert server.count("createSession") == 1
-    (kept,) = place.private.iterdir()
-    assert kept.stat().st_mode & 0o777 == 0o600
+    (session_file,) = place.private.iterdir()
+    assert session_file.stat().st_mode & 0o777 == 0o600
     assert place.private.stat().st_mode & 0o777 == 0o700
 
 
@@ -67,8 +67,8 @@ def test_a_session_that_cannot_be_refreshed_is_replaced(server, place):
 
 def test_an_unknown_session_is_replaced(server, place):
     connected(server, place).post(Post("before"), key="a")
-    kept = place.private / "session.json"
-    kept.write_text(re.sub(r"(access|refresh)-token", "foreign", kept.read_text("ascii")), "ascii")
+    session_file = place.private / "session.json"
+    session_file.write_text(re.sub(r"(access|refresh)-token", "foreign", session_file.read_text("ascii")), "ascii")
     connected(server, place).post(Post("after"), key="b")
     assert server.texts == ["before", "after"]
 
@@ -136,8 +136,8 @@ def test_a_damaged_session_is_ignored(server, place, content):
 
 def test_a_session_with_a_line_break_in_a_token_is_ignored(server, place):
     connected(server, place).whoami()
-    kept = place.private / "session.json"
-    kept.write_text(json.dumps(json.loads(kept.read_text("ascii")) | {"access": "a\nHost: b"}), "ascii")
+    session_file = place.private / "session.json"
+    session_file.write_text(json.dumps(json.loads(session_file.read_text("ascii")) | {"access": "a\nHost: b"}), "ascii")
     connected(server, place).post(Post("hello"), key=KEY)
     assert server.texts == ["hello"]
 

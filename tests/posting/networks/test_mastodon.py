@@ -49,12 +49,12 @@ def account(server: FakeMastodon, tmp_path: Path) -> Account:
 
 
 def test_a_post_is_sent_once_and_its_address_returned(server, account):
-    sent = account.connected().post(Post("Grüße vom Regal 🍓"), key="tweets slot mastodon 0")
+    sent_post = account.connected().post(Post("Grüße vom Regal 🍓"), key="tweets slot mastodon 0")
 
     assert server.texts == ["Grüße vom Regal 🍓"]
     assert server.paths == ["POST /api/v1/statuses"]
     status = server.statuses[0]
-    assert sent == SentPost(status["id"], status["url"])
+    assert sent_post == SentPost(status["id"], status["url"])
     assert server.log[0].headers["Idempotency-Key"] == hashlib.sha256(b"tweets slot mastodon 0").hexdigest()
     assert (status["visibility"], status["language"], status["in_reply_to_id"]) == ("public", None, None)
 
@@ -65,10 +65,10 @@ def test_visibility_and_language_are_configurable(server, account):
 
 
 def test_thread_parts_reply_to_each_other(server, account):
-    network, sent = account.connected(), []
+    network, sent_posts = account.connected(), []
     for part in ("one", "two", "three"):
-        sent.append(network.post(Post(part), key=part, thread=tuple(sent)))
-    assert [status["in_reply_to_id"] for status in server.statuses] == [None, sent[0].id, sent[1].id]
+        sent_posts.append(network.post(Post(part), key=part, thread=tuple(sent_posts)))
+    assert [status["in_reply_to_id"] for status in server.statuses] == [None, sent_posts[0].id, sent_posts[1].id]
 
 
 def test_a_repeated_key_posts_nothing_for_an_hour_and_then_does(server, account):
@@ -152,9 +152,9 @@ def test_each_fault_has_the_right_meaning(server, account, fault, error, says, t
 
 
 def test_an_accepted_post_with_an_unreadable_header_exists(server, account):
-    server.faults.append("odd-header")  # of which Mastodon.py says that the limit of requests is reached
-    sent = account.connected().post(Post("once"), key="k")
-    assert sent.id == server.statuses[0]["id"]
+    server.faults.append("odd-header")  # Mastodon.py reports it as a reached limit of requests
+    sent_post = account.connected().post(Post("once"), key="k")
+    assert sent_post.id == server.statuses[0]["id"]
 
 
 @pytest.mark.parametrize("fault", ["hang", "hang-before"])
@@ -201,7 +201,7 @@ def test_a_rate_limit_ends_by_the_clock_of_the_server(server, account):
     ],
 )
 def test_a_failed_picture_certainly_posts_nothing(server, account, fault, error):
-    server.elsewhere["media"] = [fault]
+    server.other_faults["media"] = [fault]
     with pytest.raises(ApplianceError) as raised:
         account.connected().post(Post("look", (PICTURE,)), key="k")
     assert type(raised.value) is error
@@ -210,7 +210,7 @@ def test_a_failed_picture_certainly_posts_nothing(server, account, fault, error)
 
 
 def test_a_hang_during_an_upload_certainly_posts_nothing(server, account):
-    server.elsewhere["media"] = ["hang"]
+    server.other_faults["media"] = ["hang"]
     with pytest.raises(Unavailable, match="did not answer"):
         account.connected(timeout=0.3).post(Post("look", (PICTURE,)), key="k")
 
@@ -245,16 +245,16 @@ def test_whoami_checks_the_token_and_posts_nothing(server, account):
     ("fault", "error"), [(401, AccountBlocked), (403, AccountBlocked), (500, Unavailable), ("cut-after", Unavailable)]
 )
 def test_whoami_reports_problems(server, account, fault, error):
-    server.elsewhere["verify_credentials"] = [fault]
+    server.other_faults["verify_credentials"] = [fault]
     with pytest.raises(error):
         account.connected().whoami()
 
 
 def test_a_post_is_found_in_any_unicode_normalization(server, account):
     network = account.connected()
-    sent = network.post(Post("Grüße"), key="k")
+    sent_post = network.post(Post("Grüße"), key="k")
     server.statuses[0]["content"] = unicodedata.normalize("NFD", server.statuses[0]["content"])
-    assert looked_up(network, "Grüße") == sent
+    assert looked_up(network, "Grüße") == sent_post
 
 
 @pytest.mark.parametrize(("since", "result"), [("first", True), ("", False)])
@@ -263,8 +263,8 @@ def test_all_posts_since_a_known_one_are_searched(account, since, result):
     first, lost = (network.post(Post(text), key=text) for text in ("first", "lost"))
     for number in range(90):
         network.post(Post(f"and then {number}"), key=str(number))
-    seen = network.find_post(Post("lost"), key="k", known_ids=(), since_id=first.id if since else "")
-    assert seen == (lost if result else None)
+    found_post = network.find_post(Post("lost"), key="k", known_ids=(), since_id=first.id if since else "")
+    assert found_post == (lost if result else None)
     assert network.find_post(Post("first"), key="k", known_ids=(), since_id=first.id) is None
 
 
@@ -304,10 +304,10 @@ def looked_up(
 def test_a_post_is_found_after_every_change_by_the_server(server, account, text):
     network = account.connected()
     network.post(Post("something else"), key="0")
-    sent = network.post(Post(text), key="k")
+    sent_post = network.post(Post(text), key="k")
     network.post(Post(text + " but longer"), key="2")
 
-    assert looked_up(network, text) == sent
+    assert looked_up(network, text) == sent_post
     assert looked_up(network, text + "!") is None
 
 
@@ -319,8 +319,8 @@ def test_any_text_is_found_again(text):
         network = mastodon.connect(
             mastodon.Options(server=server.address), SECRETS, NetworkDirs(Path("/no"), Path("/no"))
         )
-        sent = network.post(Post(text), key="k")
-        assert looked_up(network, text) == sent
+        sent_post = network.post(Post(text), key="k")
+        assert looked_up(network, text) == sent_post
 
 
 def test_a_recorded_post_is_not_found_again(server, account):
@@ -366,7 +366,7 @@ def test_the_account_name_is_requested_once(server, account):
     ],
 )
 def test_a_failed_search_never_reports_a_missing_post(server, account, where, fault, error):
-    server.elsewhere[where] = [fault]
+    server.other_faults[where] = [fault]
     with pytest.raises(ApplianceError) as raised:
         looked_up(account.connected(), "where am I?")
     assert type(raised.value) is error
@@ -392,22 +392,22 @@ FAULTS += ["after-500", "after-503", 429, 500, 503]
 @given(st.lists(st.sampled_from(FAULTS), max_size=4), st.lists(st.sampled_from(FAULTS), max_size=3), st.booleans())
 def test_searching_before_a_retry_posts_once_even_if_the_server_forgot_the_key(faults, looks, hours):
     with fake_mastodon() as server:
-        server.faults, server.elsewhere["look"], server.elsewhere["media"] = faults, looks, looks[1:]
+        server.faults, server.other_faults["look"], server.other_faults["media"] = faults, looks, looks[1:]
         options = mastodon.Options(server=server.address)
-        post, sent, perhaps, began = Post("once", (PICTURE,)), None, False, time.time()
+        post, sent_post, perhaps, began = Post("once", (PICTURE,)), None, False, time.time()
         for turn in range(20):
             server.clock = lambda now=began + turn * 3700 * hours: now
             network = mastodon.connect(options, SECRETS, NetworkDirs(Path("/no"), Path("/no")))
             try:
-                sent = network.find_post(post, key="k", known_ids=()) if perhaps else None
-                sent = sent or network.post(post, key="k")
+                sent_post = network.find_post(post, key="k", known_ids=()) if perhaps else None
+                sent_post = sent_post or network.post(post, key="k")
                 break
             except Unavailable:
                 continue
             except Uncertain:
                 perhaps = True
-        assert sent is not None
-        assert [status["id"] for status in server.statuses] == [sent.id]
+        assert sent_post is not None
+        assert [status["id"] for status in server.statuses] == [sent_post.id]
 
 
 class Owner:
@@ -415,14 +415,14 @@ class Owner:
 
     def __init__(self, server: FakeMastodon, code: str | None = None) -> None:
         self.server, self.code = server, code
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def show(self, text: str) -> None:
-        self.told.append(text)
+        self.messages.append(text)
 
     def ask(self, question: str, *, secret: bool = False) -> str:  # noqa: ARG002 - the shape of ports.Talk
-        self.told.append(question)
-        address = next(word for word in " ".join(self.told).split() if "/oauth/" in word)
+        self.messages.append(question)
+        address = next(word for word in " ".join(self.messages).split() if "/oauth/" in word)
         allowed = self.server.approve(address)
         return allowed if self.code is None else self.code
 
@@ -435,8 +435,8 @@ def test_login_registers_asks_for_the_code_and_returns_a_working_token(server, a
     token = secrets["CAT_TOKEN"]
     assert server.tokens[token] == "read:accounts read:statuses write:statuses write:media"
     assert next(iter(server.apps.values()))["client_name"] == "pi-appliance"
-    assert "@shelf" in owner.told[-1]
-    assert token not in " ".join(owner.told)
+    assert "@shelf" in owner.messages[-1]
+    assert token not in " ".join(owner.messages)
     assert mastodon.connect(mastodon.Options(server=server.address, secrets_prefix="CAT"), secrets, account.place).post(
         Post("hello", (PICTURE,)), key="k"
     )
@@ -446,8 +446,8 @@ def test_login_ignores_the_netrc_of_the_owner(server, tmp_path, monkeypatch):
     (tmp_path / "netrc").write_text("default login me password hush\n", "utf-8")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     mastodon.login(mastodon.Options(server=server.address), Owner(server))
-    sent = [seen.headers["Authorization"] for seen in server.log if "Authorization" in seen.headers]
-    assert [value.split()[0] for value in sent] == ["Bearer"]
+    authorizations = [request.headers["Authorization"] for request in server.log if "Authorization" in request.headers]
+    assert [value.split()[0] for value in authorizations] == ["Bearer"]
 
 
 def test_login_with_a_missing_or_wrong_code_is_reported(server):
@@ -462,7 +462,7 @@ def test_login_with_a_missing_or_wrong_code_is_reported(server):
 @pytest.mark.parametrize("where", ["apps", "token", "verify_credentials"])
 @pytest.mark.parametrize("fault", [403, 429, 500, "cut-before", "cut-in-answer", "not-an-object", "not-json", "no-id"])
 def test_a_failed_login_is_reported_in_one_line(server, where, fault):
-    server.elsewhere[where] = [fault]
+    server.other_faults[where] = [fault]
     with pytest.raises(ApplianceError) as raised:
         mastodon.login(mastodon.Options(server=server.address, timeout=timedelta(seconds=5)), Owner(server))
     assert type(raised.value) is ({"token": Refused}.get(where, AccountBlocked) if fault == 403 else Unavailable)
@@ -484,7 +484,7 @@ def test_no_secret_reaches_an_error_the_log_or_the_terminal(server, account, cap
 
     assert "POST /api/v1/statuses" in caplog.text, "what is logged was looked at"
     secrets = (token, next(iter(server.apps.values()))["client_secret"], "code-1")
-    assert [secret for secret in secrets if secret in output or secret in " ".join(owner.told)] == []
+    assert [secret for secret in secrets if secret in output or secret in " ".join(owner.messages)] == []
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_plain_text_is_weighed_in_graphemes(text):
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
 def test_addresses_are_recognized_like_mastodon_py_does(text):
-    from mastodon._url_regex import url_regex  # noqa: PLC0415 - the whole library comes with it, for this test alone
+    from mastodon._url_regex import url_regex  # noqa: PLC0415 - it imports the whole library, for this test only
 
     counted = url_regex.sub(lambda result: result[2] + "x" * 23, text)
     assert RULES.text_length(text) == len(regex.findall(r"\X", counted))
@@ -127,14 +127,14 @@ def server() -> Iterator[FakeMastodon]:
         yield fake
 
 
-def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> PostLimits:
+def request_limits(server: FakeMastodon, folder: Path, when: datetime = NOON) -> PostLimits:
     """Return the limits of a run that starts `when`."""
     options = mastodon.Options(server=server.address, timeout=timedelta(seconds=0.5))
     place = NetworkDirs(folder / "state" / "networks" / "m", folder)
     return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).limits
 
 
-def remembered(server: FakeMastodon, folder: Path) -> PostLimits:
+def cached_limits(server: FakeMastodon, folder: Path) -> PostLimits:
     place = NetworkDirs(folder / "state" / "networks" / "m", folder)
     return mastodon.post_limits(mastodon.Options(server=server.address), place)
 
@@ -145,35 +145,35 @@ def file_of(folder: Path) -> Path:
 
 def test_the_limit_is_requested_and_remembered_offline(server, tmp_path):
     server.limit = 1000
-    assert remembered(server, tmp_path).max_length == 500, "until it is known"
+    assert cached_limits(server, tmp_path).max_length == 500, "until it is known"
 
-    limits = asked(server, tmp_path)
+    limits = request_limits(server, tmp_path)
     assert (
         limits.max_length,
         limits.rejection_reason(Post("x" * 1000)),
         limits.rejection_reason(Post("x" * 1001)),
     ) == (1000, "", "1001 of 1000")
     assert limits.rejection_reason(Post("x", (picture("image/webp"),))) != "", "this server takes none"
-    assert remembered(server, tmp_path) == limits
+    assert cached_limits(server, tmp_path) == limits
     assert server.paths == ["GET /api/v2/instance", "GET /.well-known/nodeinfo", "GET /nodeinfo/2.0"]
 
 
 def test_the_limit_is_requested_once_a_day(server, tmp_path):
-    asked(server, tmp_path)
+    request_limits(server, tmp_path)
     server.limit = 1000
-    assert asked(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).max_length == 500
-    assert asked(server, tmp_path, NOON + timedelta(days=1)).max_length == 1000
+    assert request_limits(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).max_length == 500
+    assert request_limits(server, tmp_path, NOON + timedelta(days=1)).max_length == 1000
     assert server.paths.count("GET /api/v2/instance") == 2
 
 
 def test_a_limit_stored_in_the_future_is_requested_again(server, tmp_path):
-    asked(server, tmp_path, NOON + timedelta(days=3650))
+    request_limits(server, tmp_path, NOON + timedelta(days=3650))
     server.limit = 1000
-    assert asked(server, tmp_path).max_length == 1000
+    assert request_limits(server, tmp_path).max_length == 1000
 
 
 def test_one_run_asks_once_even_without_an_answer(server, tmp_path):
-    server.elsewhere["instance"] = [500, 500]
+    server.other_faults["instance"] = [500, 500]
     options = mastodon.Options(server=server.address)
     network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(tmp_path, tmp_path), now=lambda: NOON)
     assert network.limits.max_length == network.limits.max_length == 500
@@ -182,41 +182,41 @@ def test_one_run_asks_once_even_without_an_answer(server, tmp_path):
 
 def test_an_old_server_is_asked_by_the_old_api(server, tmp_path):
     server.old, server.limit = True, 700
-    assert asked(server, tmp_path).max_length == 700
+    assert request_limits(server, tmp_path).max_length == 700
     assert server.paths[:2] == ["GET /api/v2/instance", "GET /api/v1/instance"]
 
 
 def test_a_server_with_a_broken_new_api_is_asked_by_the_old_one_silently(server, tmp_path):
     server.limit = 700
-    server.elsewhere["instance"] = [500]
-    assert asked(server, tmp_path).max_length == 700
+    server.other_faults["instance"] = [500]
+    assert request_limits(server, tmp_path).max_length == 700
 
 
 def test_a_redirect_to_another_address_of_the_server_is_followed(server, tmp_path):
     server.strict, server.limit = True, 5000
-    assert asked(server, tmp_path).max_length == 5000
+    assert request_limits(server, tmp_path).max_length == 5000
 
 
 @pytest.mark.parametrize("fault", [401, 404, 429, 500, "not-an-object", "not-json", "no-id", "cut-in-answer", "hang"])
 def test_without_an_answer_the_remembered_limit_applies(server, tmp_path, fault):
     server.limit = 1000
-    asked(server, tmp_path)
-    server.elsewhere["instance"] = [fault, fault]
-    assert asked(server, tmp_path, NOON + timedelta(days=2)).max_length == 1000
+    request_limits(server, tmp_path)
+    server.other_faults["instance"] = [fault, fault]
+    assert request_limits(server, tmp_path, NOON + timedelta(days=2)).max_length == 1000
     assert file_of(tmp_path).exists()
 
 
 def test_an_unreachable_server_is_tried_once_and_the_remembered_limit_applies(server, tmp_path):
     server.limit = 1000
-    asked(server, tmp_path)
-    server.elsewhere["instance"] = ["cut-before", "cut-before"]
-    assert asked(server, tmp_path, NOON + timedelta(days=2)).max_length == 1000
-    assert server.elsewhere["instance"] == ["cut-before"]
+    request_limits(server, tmp_path)
+    server.other_faults["instance"] = ["cut-before", "cut-before"]
+    assert request_limits(server, tmp_path, NOON + timedelta(days=2)).max_length == 1000
+    assert server.other_faults["instance"] == ["cut-before"]
 
 
 def test_the_limit_of_another_server_does_not_apply(server, tmp_path):
     server.limit = 1000
-    asked(server, tmp_path)
+    request_limits(server, tmp_path)
     options = mastodon.Options(server="https://mastodon.social")
     assert mastodon.post_limits(options, NetworkDirs(file_of(tmp_path).parent, tmp_path)).max_length == 500
 
@@ -230,9 +230,9 @@ def test_the_limit_of_another_server_does_not_apply(server, tmp_path):
 def test_a_damaged_file_is_ignored(server, tmp_path, content):
     file_of(tmp_path).parent.mkdir(parents=True)
     file_of(tmp_path).write_text(content.replace("SERVER", f'"server": "{server.address}"'), "utf-8")
-    assert remembered(server, tmp_path).max_length == 500
+    assert cached_limits(server, tmp_path).max_length == 500
     server.limit = 1000
-    assert asked(server, tmp_path).max_length == 1000
+    assert request_limits(server, tmp_path).max_length == 1000
 
 
 @pytest.mark.parametrize(
@@ -247,11 +247,11 @@ def test_a_damaged_file_is_ignored(server, tmp_path, content):
 def test_invalid_limits_become_the_defaults(server, tmp_path, odd):
     media = {"supported_mime_types": 1, "image_size_limit": 0}
     server.instance = {"version": "2.0", "configuration": {"statuses": odd, "media_attachments": media}}
-    assert asked(server, tmp_path) == RULES
+    assert request_limits(server, tmp_path) == RULES
 
 
 def test_the_stored_limit_is_private_and_the_only_file(server, tmp_path):
-    asked(server, tmp_path)
+    request_limits(server, tmp_path)
     file = file_of(tmp_path)
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert list(file.parent.iterdir()) == [file]
@@ -262,8 +262,8 @@ def test_the_stored_limit_is_private_and_the_only_file(server, tmp_path):
 def test_a_full_disk_does_not_prevent_posting(server, tmp_path):
     (tmp_path / "state").write_text("a file where a folder should be", "utf-8")
     server.limit = 1000
-    assert asked(server, tmp_path).max_length == 1000
-    assert remembered(server, tmp_path).max_length == 500
+    assert request_limits(server, tmp_path).max_length == 1000
+    assert cached_limits(server, tmp_path).max_length == 500
 
 
 LINK = "https://example.org/" + "a" * 40  # 60 characters, 23 at Mastodon
@@ -274,12 +274,12 @@ COUNTS = {"mastodon": 1, "hometown": 1, "gotosocial": 2, "pleroma": 1, "akkoma":
 @pytest.mark.parametrize("software", list(COUNTS))
 def test_a_text_counts_as_the_software_of_the_server_counts_it(server, tmp_path, software):
     server.software = software
-    limits = asked(server, tmp_path)
+    limits = request_limits(server, tmp_path)
     discount = software in ("mastodon", "hometown")
     assert limits.text_length(LINK) == (23 if discount else 60)
     assert limits.text_length(MENTION) == (3 if discount else 15)
     assert limits.text_length("e\u0301") == COUNTS[software]
-    assert remembered(server, tmp_path).text_length(LINK) == limits.text_length(LINK)
+    assert cached_limits(server, tmp_path).text_length(LINK) == limits.text_length(LINK)
 
 
 @pytest.mark.parametrize("software", ["mastodon", "gotosocial", "akkoma"])
@@ -308,15 +308,15 @@ def test_the_server_takes_what_fits_and_nothing_else(server, tmp_path, software,
 )
 def test_without_nodeinfo_the_version_names_the_software(server, tmp_path, version, length):
     server.software, server.version = "", version
-    assert asked(server, tmp_path).text_length(LINK) == length
+    assert request_limits(server, tmp_path).text_length(LINK) == length
 
 
 @pytest.mark.parametrize("fault", [404, 500, "not-an-object", "not-json", "no-id", "cut-in-answer", "hang", "moved"])
 def test_without_nodeinfo_the_remembered_software_counts(server, tmp_path, fault):
     server.software = "gotosocial"
-    asked(server, tmp_path)
-    server.elsewhere["nodeinfo"] = [fault, fault]
-    assert asked(server, tmp_path, NOON + timedelta(days=2)).text_length(LINK) == 60
+    request_limits(server, tmp_path)
+    server.other_faults["nodeinfo"] = [fault, fault]
+    assert request_limits(server, tmp_path, NOON + timedelta(days=2)).text_length(LINK) == 60
 
 
 @settings(deadline=None)  # a server each, and a busy machine

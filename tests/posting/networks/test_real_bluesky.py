@@ -1,4 +1,4 @@
-"""The network `bluesky` against a real server (PDS), and its facets beside those of the official client.
+"""The network `bluesky` against a real server (PDS), and its facets compared with those of the official client.
 
     PI_APPLIANCE_PDS=1 sh deploy/test.sh --all tests/posting/networks/test_real_bluesky.py
 
@@ -44,7 +44,7 @@ SEED, KILLS = 11, 12
 
 @dataclass
 class RealServer:
-    """The server, its accounts, and the official client beside it."""
+    """The server, its accounts, and the official client."""
 
     process: "subprocess.Popen[str]"
     address: str
@@ -52,10 +52,10 @@ class RealServer:
 
     def connect(self, folder: Path, password: str = "", account: int = 0) -> bluesky.Bluesky:
         """Return the network of one account."""
-        wanted = self.accounts[account]
-        options = bluesky.Options(handle=wanted["handle"], server=self.address)
+        expected = self.accounts[account]
+        options = bluesky.Options(handle=expected["handle"], server=self.address)
         place = NetworkDirs(folder / "state", folder / "reports")
-        return bluesky.connect(options, {"BLUESKY_APP_PASSWORD": password or wanted["password"]}, place)
+        return bluesky.connect(options, {"BLUESKY_APP_PASSWORD": password or expected["password"]}, place)
 
     def records(self, account: int = 0) -> list[dict[str, Any]]:
         """Return the posts of an account, as anybody may read them."""

@@ -20,17 +20,17 @@ class Owner:
     """Answers questions in order; an answer may be taken from the output."""
 
     def __init__(self, *answers: str | Callable[[str], str]) -> None:
-        self.said: list[str] = []
-        self.asked: list[tuple[str, bool]] = []
+        self.messages: list[str] = []
+        self.questions: list[tuple[str, bool]] = []
         self._answers = list(answers)
 
     def show(self, text: str) -> None:
-        self.said.append(text)
+        self.messages.append(text)
 
     def ask(self, question: str, *, secret: bool = False) -> str:
-        self.asked.append((question, secret))
+        self.questions.append((question, secret))
         answer = self._answers.pop(0)
-        return answer if isinstance(answer, str) else answer(self.said[-1])
+        return answer if isinstance(answer, str) else answer(self.messages[-1])
 
 
 def login(server: FakeX | str, owner: Owner, secrets_prefix: str = "X") -> dict[str, str]:
@@ -42,20 +42,20 @@ def login(server: FakeX | str, owner: Owner, secrets_prefix: str = "X") -> dict[
 
 def consent(server: FakeX) -> Callable[[str], str]:
     """Return a function that gets the PIN from the last printed address."""
-    return lambda said: server.keys.consent(said.rsplit(maxsplit=1)[-1])
+    return lambda message: server.keys.consent(message.rsplit(maxsplit=1)[-1])
 
 
 def test_login_by_pin_returns_the_four_keys(server):
     owner = Owner(*APP, "", consent(server))
     assert login(server, owner) == SECRETS
-    assert f"{server.address}/oauth/authorize?oauth_token=" in owner.said[1]
-    assert owner.said[-1] == "These are the keys of @shelf_bot."
-    assert [secret for _, secret in owner.asked] == [True, True, True, False]
+    assert f"{server.address}/oauth/authorize?oauth_token=" in owner.messages[1]
+    assert owner.messages[-1] == "These are the keys of @shelf_bot."
+    assert [secret for _, secret in owner.questions] == [True, True, True, False]
     assert server.posts == []
 
 
 def test_a_pin_may_have_spaces(server):
-    owner = Owner(*APP, "", lambda said: " ".join(consent(server)(said)))
+    owner = Owner(*APP, "", lambda message: " ".join(consent(server)(message)))
     assert login(server, owner) == SECRETS
 
 
@@ -64,7 +64,7 @@ def test_a_console_token_is_used_unchanged_without_a_request(server):
     assert login(server, owner, secrets_prefix="X2") == {
         name.replace("X_", "X2_", 1): value for name, value in SECRETS.items()
     }
-    assert all(secret for _, secret in owner.asked)
+    assert all(secret for _, secret in owner.questions)
     assert server.requests == 0
 
 
@@ -95,8 +95,8 @@ def test_an_app_without_pin_login_is_reported_as_such(server):
 
 @pytest.mark.parametrize("typed", ["0", "the PIN"])
 def test_a_wrong_pin_is_reported_as_such(server, typed):
-    def mistyped(said: str) -> str:
-        consent(server)(said)
+    def mistyped(message: str) -> str:
+        consent(server)(message)
         return typed
 
     with pytest.raises(Refused, match="rejected this PIN; log in again"):
@@ -139,7 +139,7 @@ def test_an_invalid_name_is_not_shown(server):
     server.faults += [None, Raw(200, b"oauth_token=a&oauth_token_secret=b&screen_name=%1b%5b31m")]
     owner = Owner(*APP, "", consent(server))
     assert list(login(server, owner).values()) == [*APP, "a", "b"]
-    assert len(owner.said) == 2
+    assert len(owner.messages) == 2
 
 
 def test_no_secret_of_a_login_reaches_a_log_at_any_level(server, tmp_path):
@@ -154,4 +154,4 @@ def test_no_secret_of_a_login_reaches_a_log_at_any_level(server, tmp_path):
         root.removeHandler(file)
         file.close()
     written = (tmp_path / "everything.log").read_text("utf-8")
-    assert not any(secret in written for secret in [*SECRETS.values(), *server.keys.askers])
+    assert not any(secret in written for secret in [*SECRETS.values(), *server.keys.pending_logins])

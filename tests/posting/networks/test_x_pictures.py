@@ -24,7 +24,7 @@ PLAIN = Picture(b"RIFF", "image/webp")
 
 
 def test_pictures_are_uploaded_described_and_kept_in_order(server):
-    sent = connected(server).post(Post("solved", (SOLVED, PLAIN)), key="k")
+    sent_post = connected(server).post(Post("solved", (SOLVED, PLAIN)), key="k")
 
     assert server.paths() == [
         "POST /2/media/upload",
@@ -33,7 +33,7 @@ def test_pictures_are_uploaded_described_and_kept_in_order(server):
         "POST /2/tweets",
     ]
     first, second = (server.pictures[number] for number in server.made[0].pictures)
-    assert (first.data, first.mime, first.alt, first.post) == (SOLVED.data, "image/png", SOLVED.alt, sent.id)
+    assert (first.data, first.mime, first.alt, first.post) == (SOLVED.data, "image/png", SOLVED.alt, sent_post.id)
     assert (second.data, second.mime, second.alt) == (PLAIN.data, "image/webp", "")
 
 
@@ -101,7 +101,7 @@ def test_a_slow_connection_gets_time_for_a_large_picture():
             left = size
             while left > 0 and (piece := line.recv(65_536)):
                 left -= len(piece)
-                taken.wait(0.04)  # nobody sets it: seventy such pieces take much longer than the timeout
+                taken.wait(0.04)  # the default: seventy such pieces take much longer than the timeout
             line.sendall(head + answer)
         line, _ = listener.accept()
         with line:
@@ -115,9 +115,9 @@ def test_a_slow_connection_gets_time_for_a_large_picture():
         thread = threading.Thread(target=take_slowly, args=(listener,), daemon=True)
         thread.start()
         network = connected(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=timedelta(seconds=0.5))
-        sent = network.post(Post("large", (Picture(bytes(size), "image/png"),)), key="k")
+        sent_post = network.post(Post("large", (Picture(bytes(size), "image/png"),)), key="k")
         thread.join()
-    assert sent.id == "12"
+    assert sent_post.id == "12"
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,18 @@ PROBLEM = b'{"title": "%b", "detail": "%b", "type": "%b"}'
 
 
 def test_a_post_is_signed_and_sent_once_and_its_address_returned(server):
-    sent = connected(server).post(Post("Grüße vom Regal 🍓 & <mehr>"), key="k")
+    sent_post = connected(server).post(Post("Grüße vom Regal 🍓 & <mehr>"), key="k")
 
     assert server.posts == ["Grüße vom Regal 🍓 & <mehr>"]
     assert server.requests == 1
-    assert sent == SentPost("1001", "https://x.com/i/web/status/1001")
+    assert sent_post == SentPost("1001", "https://x.com/i/web/status/1001")
 
 
 def test_a_thread_is_a_chain_of_replies(server):
-    network, sent = connected(server), []
+    network, sent_posts = connected(server), []
     for text in ("one", "two", "three"):
-        sent.append(network.post(Post(text), key=text, thread=tuple(sent)))
-    assert [(made.text, made.above) for made in server.made] == [("one", None), ("two", "1001"), ("three", "1002")]
+        sent_posts.append(network.post(Post(text), key=text, thread=tuple(sent_posts)))
+    assert [(post.text, post.above) for post in server.made] == [("one", None), ("two", "1001"), ("three", "1002")]
 
 
 def test_a_reply_to_a_deleted_post_is_refused_with_a_reason(server):
@@ -67,7 +67,7 @@ def test_a_reply_to_a_deleted_post_is_refused_with_a_reason(server):
         (Raw(201, b"[" * 100_000), Uncertain, "an invalid response"),
         (Raw(201, b'"\xff"'), Uncertain, "an invalid response"),
         (Raw(204, b""), Uncertain, "an invalid response"),
-        # What tweepy stumbles over itself, but whose status is clear:
+        # Answers that tweepy cannot parse, but whose status is clear:
         (Raw(403, b"[]"), Refused, "403: Forbidden"),
         (Raw(403, b'{"errors": null, "detail": 7}'), Refused, "403: Forbidden"),
         (Raw(402, b"null"), AccountBlocked, "credit"),
@@ -112,7 +112,7 @@ def test_only_a_possible_post_is_uncertain_and_an_existing_one_is_never_missing(
         server.faults.append(fault)
         with pytest.raises(Uncertain):
             connected(server).post(Post(f"text {number}"), key="k")
-    assert [seen.accepted for seen in server.log] == [f"text {number}" for number in range(len(accepting))]
+    assert [request.accepted for request in server.log] == [f"text {number}" for number in range(len(accepting))]
 
 
 def test_an_existing_text_is_a_duplicate(server):
@@ -140,8 +140,8 @@ NOW = 1_800_000_000
 def limited(**resets: Any) -> Raw:
     """Return an answer with rate limits: the remaining requests and the seconds to the reset."""
     headers = {"Date": formatdate(NOW, usegmt=True)}
-    for name, (left, after) in resets.items():
-        headers[f"x-{name.replace('_', '-')}-remaining"] = str(left)
+    for name, (remaining, after) in resets.items():
+        headers[f"x-{name.replace('_', '-')}-remaining"] = str(remaining)
         headers[f"x-{name.replace('_', '-')}-reset"] = str(NOW + after)
     return Raw(429, b"{}", headers)
 

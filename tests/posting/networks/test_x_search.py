@@ -11,7 +11,7 @@ import pytest
 from pi_appliance.errors import AccountBlocked, ApplianceError, Refused, Unavailable
 from pi_appliance.posting.model import Post, SentPost
 from pi_appliance.storage.model import Picture
-from tests.fakes.x_server import SECRETS, Made, Raw
+from tests.fakes.x_server import SECRETS, CreatedPost, Raw
 from tests.posting.networks.x_account import HELLO, connected, place, server
 
 __all__ = ["place", "server"]
@@ -42,21 +42,21 @@ ME = Raw(200, b'{"data": {"id": "7001", "username": "shelf_bot"}}')
 def test_a_post_is_found_however_x_writes_it(server, text, pictures):
     network, post = connected(server), Post(text, pictures)
     network.post(Post("something before"), key="a")
-    sent = network.post(post, key="b")
+    sent_post = network.post(post, key="b")
     network.post(Post("something after"), key="c")
 
-    assert network.find_post(post, key="b", known_ids=()) == sent
+    assert network.find_post(post, key="b", known_ids=()) == sent_post
     assert len(server.made) == 3, "a look posts nothing"
 
 
 def test_a_picture_without_text_is_found(server):
     network, post = connected(server), Post("", (PNG,))
-    sent = network.post(post, key="k")
-    assert network.find_post(post, key="k", known_ids=()) == sent
+    sent_post = network.post(post, key="k")
+    assert network.find_post(post, key="k", known_ids=()) == sent_post
 
 
 @pytest.mark.parametrize(
-    ("there", "wanted"),
+    ("there", "expected"),
     [
         (Post("hello"), Post("hello!")),
         (Post("hello"), Post("hello", (PNG,))),
@@ -68,16 +68,16 @@ def test_a_picture_without_text_is_found(server):
         (Post("see https://example.org"), Post("see https://t.co/abc")),
     ],
 )
-def test_a_similar_post_is_not_found(server, there, wanted):
+def test_a_similar_post_is_not_found(server, there, expected):
     network = connected(server)
     network.post(there, key="k")
-    assert network.find_post(wanted, key="k", known_ids=()) is None
+    assert network.find_post(expected, key="k", known_ids=()) is None
 
 
 def test_a_recorded_post_is_not_found(server):
     network = connected(server)
-    sent = network.post(HELLO, key="k")
-    assert network.find_post(HELLO, key="k", known_ids={sent.id}) is None
+    sent_post = network.post(HELLO, key="k")
+    assert network.find_post(HELLO, key="k", known_ids={sent_post.id}) is None
 
 
 def test_an_account_without_posts_has_no_match(server):
@@ -87,8 +87,8 @@ def test_an_account_without_posts_has_no_match(server):
 def test_a_post_is_found_as_soon_as_x_shows_it(server):
     server.lag = 2
     network = connected(server)
-    sent = network.post(HELLO, key="k")
-    assert [network.find_post(HELLO, key="k", known_ids=()) for _ in range(3)] == [None, None, sent]
+    sent_post = network.post(HELLO, key="k")
+    assert [network.find_post(HELLO, key="k", known_ids=()) for _ in range(3)] == [None, None, sent_post]
 
 
 @pytest.mark.parametrize(("since", "result"), [("first", True), ("", False)])
@@ -96,25 +96,25 @@ def test_all_posts_since_a_known_one_are_searched(server, since, result):
     network = connected(server)
     first = network.post(Post("first"), key="1")
     lost = network.post(HELLO, key="2")
-    server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
-    seen = network.find_post(HELLO, key="2", known_ids=(), since_id=first.id if since else "")
-    assert seen == (lost if result else None)
+    server.made += [CreatedPost(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
+    found_post = network.find_post(HELLO, key="2", known_ids=(), since_id=first.id if since else "")
+    assert found_post == (lost if result else None)
     assert network.find_post(Post("first"), key="1", known_ids=(), since_id=first.id) is None
 
 
 def test_without_a_known_post_the_search_covers_all_known_posts(server):
     network = connected(server)
     lost = network.post(HELLO, key="lost")
-    server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
-    known = {made.id for made in server.made[1:]}
-    assert network.find_post(HELLO, key="lost", known_ids=known) == lost
-    assert network.find_post(Post("another"), key="k", known_ids=known) is None
+    server.made += [CreatedPost(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
+    known_ids = {post.id for post in server.made[1:]}
+    assert network.find_post(HELLO, key="lost", known_ids=known_ids) == lost
+    assert network.find_post(Post("another"), key="k", known_ids=known_ids) is None
 
 
 def test_more_posts_than_can_be_searched_need_the_owner(server):
     network = connected(server)
     first = network.post(Post("first"), key="1")
-    server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(501)]
+    server.made += [CreatedPost(str(2000 + number), f"and then {number}", None, (), 0) for number in range(501)]
     with pytest.raises(Refused, match="more than 500 newer posts"):
         network.find_post(HELLO, key="2", known_ids=(), since_id=first.id)
 
@@ -128,7 +128,7 @@ def link(whole: str, **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "entities", "wanted"),
+    ("text", "entities", "expected"),
     [
         ("https://t.co/abc", link("http://xn--mnchen-3ya.example/a%C3%A4"), "münchen.example/aä"),
         (
@@ -142,9 +142,9 @@ def link(whole: str, **more: str) -> dict[str, Any]:
         ("\0 words", {}, "words"),
     ],
 )
-def test_addresses_are_recognized_in_every_spelling(server, text, entities, wanted):
+def test_addresses_are_recognized_in_every_spelling(server, text, entities, expected):
     server.faults += [ME, timeline({"id": "5", "text": text, "entities": entities})]
-    assert connected(server).find_post(Post(wanted), key="k", known_ids=()) == SentPost(
+    assert connected(server).find_post(Post(expected), key="k", known_ids=()) == SentPost(
         "5", "https://x.com/i/web/status/5"
     )
 

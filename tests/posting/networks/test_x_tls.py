@@ -63,7 +63,7 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
     """Receive a post over TLS and break the connection with `broken`; yield address and data."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    came: list[bytes] = []
+    received: list[bytes] = []
 
     def serve() -> None:
         line, _ = listener.accept()
@@ -73,13 +73,13 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
             line.close()
             return
         with secured:
-            came.append(secured.recv(65_536))
+            received.append(secured.recv(65_536))
             broken(secured)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
         thread.start()
-        yield f"https://localhost:{listener.getsockname()[1]}", came
+        yield f"https://localhost:{listener.getsockname()[1]}", received
         thread.join()
 
 
@@ -88,17 +88,17 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
 def test_a_connection_lost_after_sending_is_uncertain(certificate, monkeypatch, broken):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     lines = server(certificate, below(broken))
-    with lines as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
+    with lines as (address, received), pytest.raises(Uncertain, match="broke before it answered"):
         connected(address).post(HELLO, key="k")
-    assert came[0].startswith(b"POST /2/tweets")
+    assert received[0].startswith(b"POST /2/tweets")
 
 
 def test_an_untrusted_certificate_is_unavailable_because_nothing_was_sent(certificate, monkeypatch):
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
     monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
-    with server(certificate, below(reset)) as (address, came), pytest.raises(Unavailable, match="certificate"):
+    with server(certificate, below(reset)) as (address, received), pytest.raises(Unavailable, match="certificate"):
         connected(address).post(HELLO, key="k")
-    assert came == []
+    assert received == []
 
 
 def never_answer(line: socket.socket) -> None:
@@ -131,8 +131,8 @@ def test_a_slow_drip_over_tls_ends_at_the_timeout(certificate, monkeypatch):
 
     over = threading.Event()
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    with server(certificate, drip) as (address, came):
+    with server(certificate, drip) as (address, received):
         with pytest.raises(Uncertain, match="took too long"):
             connected(address, timeout=timedelta(seconds=0.3)).post(HELLO, key="k")
         over.set()
-    assert came[0].startswith(b"POST /2/tweets")
+    assert received[0].startswith(b"POST /2/tweets")

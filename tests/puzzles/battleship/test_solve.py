@@ -134,10 +134,10 @@ def test_permutations_of_many_equal_ships_are_lazy() -> None:
 def test_the_solver_decides_in_milliseconds_whether_a_game_is_possible() -> None:
     names = [name for name in battleship.BOARDS if name != "open-sea"]
     boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]
-    made = [battleship.generate(seed, boards[0], SearchRuntime()).board for seed in range(20)]
-    made += [battleship.generate(seed, make_board(), SearchRuntime()).board for seed in range(20)]
+    generated = [battleship.generate(seed, boards[0], SearchRuntime()).board for seed in range(20)]
+    generated += [battleship.generate(seed, make_board(), SearchRuntime()).board for seed in range(20)]
     taken = []
-    for board in boards + made:
+    for board in boards + generated:
         begun = time.perf_counter()
         answer = battleship.solve(board, SolveMode.FIRST, SearchRuntime())
         taken.append(time.perf_counter() - begun)
@@ -217,9 +217,9 @@ def test_a_hint_explains_why_there_is_no_shot() -> None:
 
 def test_a_generated_board_has_the_size_and_rules_of_its_template() -> None:
     like = make_board("\n".join(["?" * 8] * 6), fleet="3,2,1", touching="corners", sinking="announced")
-    made = [battleship.generate(seed, like, SearchRuntime()) for seed in (1, 1, 2)]
-    assert made[0] == made[1] != made[2]
-    for each in made:
+    generated = [battleship.generate(seed, like, SearchRuntime()) for seed in (1, 1, 2)]
+    assert generated[0] == generated[1] != generated[2]
+    for each in generated:
         board = each.board
         assert (board.width, board.height, board.fleet, board.touching, board.sinking) == (
             8,

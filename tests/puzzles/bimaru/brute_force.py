@@ -55,7 +55,7 @@ def shape(pattern: Collection[tuple[int, int]], x: int, y: int) -> str:
     return {"": "O", "l": ">", "r": "<", "u": "v", "d": "^", "lr": "#", "ud": "#"}[sides]
 
 
-def draw(rows: Sequence[str], row_totals: Totals, column_totals: Totals, fleet: Sequence[int]) -> str:
+def to_text(rows: Sequence[str], row_totals: Totals, column_totals: Totals, fleet: Sequence[int]) -> str:
     """Return the text of a puzzle."""
     totals = ["- " if each is None else f"{each} " for each in row_totals]
     columns = " ".join("-" if each is None else str(each) for each in column_totals)

@@ -36,30 +36,30 @@ def solve_all(text: str) -> list[frozenset[tuple[int, int]]]:
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("seed", range(4))
 def test_the_solutions_are_those_of_brute_force(seed: int) -> None:
-    seen = set()
+    visited = set()
     for rows, row_totals, column_totals, fleet in brute_force.random_puzzles(seed, 24):
-        text = brute_force.draw(rows, row_totals, column_totals, fleet)
+        text = brute_force.to_text(rows, row_totals, column_totals, fleet)
         expected = brute_force.find_solutions(rows, row_totals, column_totals, fleet)
         if len(expected) > 100:
             assert bimaru.count_solutions(text, 1_000) == min(len(expected), 1_000), text
             continue
-        found = solve_all(text)
-        assert len(set(found)) == len(found), text
-        assert set(found) == set(expected), text
-        seen.add(min(len(expected), 2))
-    assert seen == {0, 1, 2}
+        solutions = solve_all(text)
+        assert len(set(solutions)) == len(solutions), text
+        assert set(solutions) == set(expected), text
+        visited.add(min(len(expected), 2))
+    assert visited == {0, 1, 2}
 
 
 @pytest.mark.slow_variants
 @pytest.mark.parametrize(("width", "height", "fleet"), brute_force.SMALL_GRIDS)
 def test_all_fleets_of_an_open_grid_are_counted(width: int, height: int, fleet: tuple[int, ...]) -> None:
-    text = brute_force.draw(["?" * width] * height, [None] * height, [None] * width, fleet)
+    text = brute_force.to_text(["?" * width] * height, [None] * height, [None] * width, fleet)
     assert bimaru.count_solutions(text) == len(brute_force.list_patterns(width, height, fleet))
 
 
 def test_an_open_grid_has_the_number_of_fleets_that_battleship_counts() -> None:
     sea = battleship.with_rules(battleship.parse("size: 6x6"), {"fleet": "4,3,2", "touching": "never"})
-    text = brute_force.draw(["?" * 6] * 6, [None] * 6, [None] * 6, (4, 3, 2))
+    text = brute_force.to_text(["?" * 6] * 6, [None] * 6, [None] * 6, (4, 3, 2))
     assert bimaru.count_solutions(text) == battleship.solve(sea, SolveMode.COUNT).count
 
 
@@ -79,7 +79,7 @@ def test_a_unique_puzzle_is_rated_and_its_redundant_squares_are_named() -> None:
         row = board.rows[square.y]
         row = row[: square.x] + "?" + row[square.x + 1 :]
         rows = (*board.rows[: square.y], row, *board.rows[square.y + 1 :])
-        without = brute_force.draw(rows, board.row_totals, board.column_totals, board.fleet)
+        without = brute_force.to_text(rows, board.row_totals, board.column_totals, board.fleet)
         assert bimaru.is_unique(without) == (str(square) in redundant)
     (table,) = answer.tables
     assert {name for name, _ in table.rows} >= {answer.details["hardest_step"]}
@@ -152,7 +152,9 @@ def test_each_given_mark_is_checked() -> None:
             for mark in ".X<>^v#O":
                 rows = ["".join(mark if (x, y) == (i, j) else "?" for i in range(width)) for j in range(height)]
                 try:
-                    board = bimaru.parse(brute_force.draw(rows, *brute_force.totals_of(pattern, width, height), fleet))
+                    board = bimaru.parse(
+                        brute_force.to_text(rows, *brute_force.totals_of(pattern, width, height), fleet)
+                    )
                 except ConfigError:
                     assert not brute_force.agrees(pattern, x, y, mark)
                     continue

@@ -18,11 +18,11 @@ def masks_of(board: Board, patterns: list[frozenset[tuple[int, int]]]) -> list[i
 
 @pytest.mark.slow
 def test_every_deduction_holds_for_every_solution_by_brute_force() -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in range(4):
         for rows, row_totals, column_totals, fleet in brute_force.random_puzzles(seed, 80):
             solutions = brute_force.find_solutions(rows, row_totals, column_totals, fleet)
-            text = brute_force.draw(rows, row_totals, column_totals, fleet)
+            text = brute_force.to_text(rows, row_totals, column_totals, fleet)
             try:
                 board = bimaru.parse(text)
             except ConfigError:
@@ -30,13 +30,13 @@ def test_every_deduction_holds_for_every_solution_by_brute_force() -> None:
                 continue
             masks = masks_of(board, solutions)
             for deduction in iter_deductions(SolvingGrid(board)):
-                seen[deduction.technique] += 1
+                counts[deduction.technique] += 1
                 assert deduction.technique != CONTRADICTION or not solutions, (text, deduction)
                 assert deduction.technique in ("guess", CONTRADICTION) or deduction.ships or deduction.water
                 for mask in masks:
                     assert deduction.ships & ~mask == 0, (text, deduction)
                     assert deduction.water & mask == 0, (text, deduction)
-    assert set(seen) == {*TECHNIQUES, CONTRADICTION}
+    assert set(counts) == {*TECHNIQUES, CONTRADICTION}
 
 
 def test_the_deductions_lead_from_the_given_squares_to_the_solution() -> None:
@@ -93,11 +93,11 @@ def hints_of(text: str) -> dict[str, str]:
 
 
 def test_the_harder_techniques_name_their_reason() -> None:
-    said = hints_of(bimaru.BOARDS["eight"])
-    assert said["line arrangement"] == (
+    hints = hints_of(bimaru.BOARDS["eight"])
+    assert hints["line arrangement"] == (
         "row 8 needs 2 more ship squares: in every way to place them, F8 is a ship square"
     )
-    assert said["trial"] == (
+    assert hints["trial"] == (
         "suppose that C1 is water: in the end, there are more ships of 3 than in the fleet; so it is a ship square"
     )
     assert hints_of(bimaru.BOARDS["stubborn"])["a guess"]

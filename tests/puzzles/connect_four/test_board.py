@@ -154,7 +154,7 @@ def test_every_problem_of_a_move_list_is_reported() -> None:
 
 
 def test_two_fours_that_one_disc_cannot_have_made_are_refused() -> None:
-    grid = ".......\n.......\nR......\nRYY...R\nRYY...R\nRYY.YRR\n"  # a column of Red; no more than that
+    grid = ".......\n.......\nR......\nRYY...R\nRYY...R\nRYY.YRR\n"  # a column of Red, and nothing else
     assert connect_four.describe(connect_four.parse(grid, "mine")) == "15 discs, Red won with A1-A2-A3-A4"
     apart = ".......\n.......\nR.....R\nRYY...R\nRYYY..R\nRYYY..R\n"
     assert problems(apart) == [
@@ -184,7 +184,7 @@ def test_any_text_like_a_position_is_read_or_rejected(text: str) -> None:
     read_or_refused(text)
 
 
-def played(seed: int, discs: int) -> Board:
+def random_game(seed: int, discs: int) -> Board:
     """Return a random game, played to its end or to `discs` discs."""
     chance = random.Random(seed)
     board, columns = connect_four.parse(".......\n" * 6, "mine"), []
@@ -197,7 +197,7 @@ def played(seed: int, discs: int) -> Board:
 
 @given(st.integers(0, 10**9), st.integers(0, 42), st.booleans())
 def test_any_game_is_read_back_from_its_drawing_and_from_its_moves(seed: int, discs: int, known: bool) -> None:
-    board = played(seed, discs)
+    board = random_game(seed, discs)
     if not known:
         board = Board(board.rows, board.turn)
     assert connect_four.parse(connect_four.render(board), "mine") == board
@@ -205,10 +205,10 @@ def test_any_game_is_read_back_from_its_drawing_and_from_its_moves(seed: int, di
 
 
 def test_the_winner_is_the_one_of_the_original_on_random_games() -> None:
-    """The original's way: after each move, every window is looked at on a board with a margin."""
+    """The original method: after each move, check every window of a board with a margin."""
     ends = set()
     for seed in range(repetitions(300)):
-        board = played(seed, 42)
+        board = random_game(seed, 42)
         names = [f"{'ABCDEFG'[column - 1]}_{('Red', 'Yellow')[at % 2]}" for at, column in enumerate(board.moves)]
         (end,) = next(
             connect_four.solve(connect_four.parse(" ".join(names), "mine"), SolveMode.FIRST, SearchRuntime()).solutions

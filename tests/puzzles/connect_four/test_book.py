@@ -31,8 +31,8 @@ def test_a_stage_has_the_documented_number_of_undecided_positions() -> None:
     assert counts[-1] == 8_231
 
 
-class Cut(SearchRuntime):
-    """Work on a shelf that is there already, which is interrupted after so many signs of progress."""
+class InterruptedRuntime(SearchRuntime):
+    """A runtime with an existing cache, which is interrupted after some progress reports."""
 
     def __init__(self, signs: int, last: SearchRuntime) -> None:
         super().__init__()
@@ -46,48 +46,48 @@ class Cut(SearchRuntime):
             raise Interrupted("the time is over")
 
 
-def whole() -> tuple[SearchRuntime, bytes]:
+def build_whole_book() -> tuple[SearchRuntime, bytes]:
     runtime = SearchRuntime()
     book.build_book(runtime, START, STAGES)
-    kept = runtime.cache.load(book.CACHE_NAME)
-    assert kept is not None
-    return runtime, bytes(kept)
+    stored_book = runtime.cache.load(book.CACHE_NAME)
+    assert stored_book is not None
+    return runtime, bytes(stored_book)
 
 
 def test_a_book_interrupted_repeatedly_has_the_same_bytes() -> None:
-    (_, right), runtime, chance = whole(), SearchRuntime(), random.Random(6)
+    (_, right), runtime, chance = build_whole_book(), SearchRuntime(), random.Random(6)
     reported = []
     for _ in range(1000):
         try:
-            book.build_book(Cut(chance.randrange(40) if reported else 2, runtime), START, STAGES)
+            book.build_book(InterruptedRuntime(chance.randrange(40) if reported else 2, runtime), START, STAGES)
             break
         except Interrupted as end:
             reported.append(end.partial_result)
     assert len(reported) > 5
-    assert all(said.startswith("the opening book has ") for said in reported)
+    assert all(output.startswith("the opening book has ") for output in reported)
     assert reported[0].endswith("; no ply is complete yet")
-    assert any(said.endswith("; all up to ply 1") for said in reported)
+    assert any(output.endswith("; all up to ply 1") for output in reported)
     assert bytes(runtime.cache.load(book.CACHE_NAME) or b"") == right
 
 
 def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
-    runtime, _ = whole()
-    kept = book.load_book(runtime.cache, START)
+    runtime, _ = build_whole_book()
+    stored_book = book.load_book(runtime.cache, START)
     search = Search(SearchRuntime(), START.discs, "test")
     level, seen = {START.key: START}, 0
     for _ in range(4):
         for key, position in level.items():
-            assert kept.score(key) == search.exact_score(position)
+            assert stored_book.score(key) == search.exact_score(position)
         seen += len(level)
         level = {after.key: after for after in book.child_positions(level.values())}
-    assert len(kept) == seen
-    assert (kept.complete, kept.plies) == (3, 3)
-    assert all(kept.score(key) == book.UNKNOWN for key in level)
+    assert len(stored_book) == seen
+    assert (stored_book.complete, stored_book.plies) == (3, 3)
+    assert all(stored_book.score(key) == book.UNKNOWN for key in level)
 
 
 def test_a_complete_book_returns_at_once_with_its_size() -> None:
-    runtime, right = whole()
-    answer = book.build_book(Cut(0, runtime), START, STAGES)
+    runtime, right = build_whole_book()
+    answer = book.build_book(InterruptedRuntime(0, runtime), START, STAGES)
     assert answer.nodes_searched() == 0
     assert not answer.tables, "nobody has looked at the plies"
     assert answer.details["complete_plies"] == 3
@@ -129,7 +129,7 @@ def test_a_killed_run_keeps_its_last_checkpoint() -> None:
 
 
 class Timed(SearchRuntime):
-    """Work whose time runs out by the look: a second each."""
+    """A runtime whose remaining time decreases by a second with each query."""
 
     def __init__(self, looks: float) -> None:
         super().__init__()
@@ -144,17 +144,20 @@ def test_building_a_book_ends_before_the_deadline_and_reports_its_progress() -> 
     runtime = Timed(30)
     with pytest.raises(Interrupted, match="too short to continue") as caught:
         book.build_book(runtime, START, STAGES)
-    kept = book.load_book(runtime.cache, START)
-    assert caught.value.partial_result == f"the opening book has {len(kept)} positions; all up to ply {kept.complete}"
-    assert kept.plies > kept.complete > 0
-    (table,) = book.build_book(Cut(1000, runtime), START, STAGES).tables
+    stored_book = book.load_book(runtime.cache, START)
+    assert (
+        caught.value.partial_result
+        == f"the opening book has {len(stored_book)} positions; all up to ply {stored_book.complete}"
+    )
+    assert stored_book.plies > stored_book.complete > 0
+    (table,) = book.build_book(InterruptedRuntime(1000, runtime), START, STAGES).tables
     assert [row[0] for row in table.rows] == [0, 1, 2, 3]
     assert all(level == solved for _, level, solved in table.rows)
 
 
 @pytest.mark.parametrize("damage", ["short", "shuffled", "foreign", "other start", "empty"])
 def test_an_invalid_book_is_ignored(damage: str) -> None:
-    runtime, right = whole()
+    runtime, right = build_whole_book()
     numbers = array("Q", right)
     match damage:
         case "short":
@@ -176,7 +179,7 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
     columns = (-2, -1, 0, 1, 0, -1, -2)
     scores = {EMPTY_POSITION.key: 1}
     scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
-    runtime = Cut(0, SearchRuntime())
+    runtime = InterruptedRuntime(0, SearchRuntime())
     book.save_book(runtime.cache, EMPTY_POSITION, scores, 1, 1)
     answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, runtime)
     assert tuple(row[1] for row in answer.tables[0].rows) == columns
@@ -185,7 +188,7 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
 
 
 def test_positions_outside_the_book_are_searched_with_it() -> None:
-    """A book that lies leads to a wrong score, and so shows that it is used."""
+    """A wrong book leads to a wrong score, which proves that it is used."""
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)
     truth = Search(SearchRuntime(), board.discs, "test").exact_score(here)

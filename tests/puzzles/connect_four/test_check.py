@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, End
 from pi_appliance.puzzles.runtime import SearchRuntime
-from tests.puzzles.connect_four.test_board import played
+from tests.puzzles.connect_four.test_board import random_game
 
 # A column is six letters and a bar, so that a step to the next one is seven; and what leans by one is six or eight.
 FOUR = re.compile("|".join(rf"{colour}(?:.{{{gap}}}{colour}){{3}}" for colour in "RY" for gap in (0, 5, 6, 7)))
@@ -62,7 +62,7 @@ def test_the_check_agrees_with_a_plain_replay_on_mutated_lines() -> None:
     chance = random.Random(4)
     passed = 0
     for seed in range(MUTANTS // 20):
-        game = played(seed, 42)
+        game = random_game(seed, 42)
         whole = next(connect_four.solve(game, SolveMode.FIRST, SearchRuntime()).solutions)
         cut = chance.randrange(len(game.moves))
         start = connect_four.parse("".join(map(str, game.moves[:cut])) or ".......\n" * 6, "mine")

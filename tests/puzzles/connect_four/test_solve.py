@@ -162,8 +162,8 @@ def test_the_number_of_the_last_move_follows_from_the_score(discs: int) -> None:
             assert search_module.max_score(last - 1) == abs(score)
 
 
-class Short(SearchRuntime):
-    """Work that is interrupted after so many signs of life, on a shelf that is there already."""
+class InterruptedRuntime(SearchRuntime):
+    """A runtime with an existing cache, which is interrupted after some checks."""
 
     def __init__(self, signs: int, last: SearchRuntime) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class Short(SearchRuntime):
 
 
 def bounds(board: Board, runtime: SearchRuntime) -> tuple[int, int]:
-    """Return what an interrupted search says of the score."""
+    """Return the bounds of the score from an interrupted search."""
     with pytest.raises(Interrupted) as caught:
         connect_four.solve(board, SolveMode.FIRST, runtime)
     low, _, high = caught.value.partial_result.partition("is from ")[2].partition(" to ")
@@ -188,16 +188,16 @@ def bounds(board: Board, runtime: SearchRuntime) -> tuple[int, int]:
 def test_an_interrupted_search_reports_bounds_and_resumes() -> None:
     board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
     room = SearchRuntime()
-    early = bounds(connect_four.parse("527376", "mine"), Short(0, SearchRuntime()))
+    early = bounds(connect_four.parse("527376", "mine"), InterruptedRuntime(0, SearchRuntime()))
     assert early == (search_module.min_score(6), search_module.max_score(6)), "nothing is known yet"
-    came = [bounds(board, Short(signs, SearchRuntime())) for signs in (0, 1, 20, 60)]
-    assert came == sorted(came, key=lambda each: each[0] - each[1]), "the longer, the narrower"
-    assert came[0] != came[-1]
-    assert came[-1] == bounds(board, Short(60, room))
-    assert bounds(other, Short(0, room)) == bounds(other, Short(0, SearchRuntime())), (
+    results = [bounds(board, InterruptedRuntime(signs, SearchRuntime())) for signs in (0, 1, 20, 60)]
+    assert results == sorted(results, key=lambda each: each[0] - each[1]), "the longer, the narrower"
+    assert results[0] != results[-1]
+    assert results[-1] == bounds(board, InterruptedRuntime(60, room))
+    assert bounds(other, InterruptedRuntime(0, room)) == bounds(other, InterruptedRuntime(0, SearchRuntime())), (
         "nothing is taken from another board"
     )
-    assert bounds(board, Short(0, room)) == came[-1], "it begins where it ended before"
+    assert bounds(board, InterruptedRuntime(0, room)) == results[-1], "it begins where it ended before"
     rest = SearchRuntime()
     rest.cache = room.cache
     assert connect_four.solve(board, SolveMode.FIRST, rest).details["score"] == -4
@@ -213,10 +213,10 @@ def scored_alone(board: Board) -> int:
 def test_damaged_bounds_and_those_of_another_position_are_ignored() -> None:
     board = connect_four.parse("25523546515174", "mine")
     right, cut = scored_alone(board), SearchRuntime()
-    bounds(board, Short(2, cut))
+    bounds(board, InterruptedRuntime(2, cut))
     (name,) = cut.cache.names()
     assert name.startswith(BOUNDS_NAME)
-    bounds(connect_four.parse("25777131474464", "mine"), Short(2, cut))
+    bounds(connect_four.parse("25777131474464", "mine"), InterruptedRuntime(2, cut))
     (other,) = (each for each in cut.cache.names() if each != name)
     foreign = bytes(cut.cache.load(other) or b"")
     for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32, foreign):
@@ -260,7 +260,7 @@ def test_checkpoints_of_positions_are_separate(drawings: tuple[str, str]) -> Non
     assert search.exact_score(here) == right
 
 
-class Many(SearchRuntime):
+class FourCoreRuntime(SearchRuntime):
     """Work with four cores, one after the other."""
 
     cores = 4
@@ -268,13 +268,15 @@ class Many(SearchRuntime):
 
 def test_an_early_position_has_the_same_result_on_all_cores() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    alone, together = (connect_four.solve(board, SolveMode.ALL, runtime) for runtime in (SearchRuntime(), Many()))
+    alone, together = (
+        connect_four.solve(board, SolveMode.ALL, runtime) for runtime in (SearchRuntime(), FourCoreRuntime())
+    )
     assert alone.tables == together.tables
     assert dict(alone.details) == dict(together.details)
 
 
 def test_a_small_table_gives_the_same_scores() -> None:
-    """What is forgotten is looked for again: a table says nothing but what it was reported."""
+    """Forgotten entries are searched again: a table has only reported values."""
     for moves in ("461134515661427544", "54246465571745757237"):
         here = search_module.position_of(connect_four.parse(moves, "mine"))
         for bits in (6, 10, 16):
@@ -288,18 +290,18 @@ def test_a_small_table_gives_the_same_scores() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_generated_position_has_one_best_column_and_no_immediate_win(seed: int) -> None:
     like = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
-    made = connect_four.generate(seed, like, SearchRuntime())
-    scores = scored(made.board)
-    assert made.board.discs == like.discs
+    generated = connect_four.generate(seed, like, SearchRuntime())
+    scores = scored(generated.board)
+    assert generated.board.discs == like.discs
     assert list(scores.values()).count(max(scores.values())) == 1
-    assert made.details["score"] == max(scores.values()) < search_module.max_score(made.board.discs)
-    assert connect_four.generate(seed, like, SearchRuntime()) == made
+    assert generated.details["score"] == max(scores.values()) < search_module.max_score(generated.board.discs)
+    assert connect_four.generate(seed, like, SearchRuntime()) == generated
 
 
 def test_random_games_can_be_interrupted() -> None:
     like = Board(("......R", *("RYRYRYY",) * 5), Colour.RED)
     with pytest.raises(Interrupted):
-        connect_four.generate(1, like, Short(0, SearchRuntime()))
+        connect_four.generate(1, like, InterruptedRuntime(0, SearchRuntime()))
 
 
 def test_a_hint_names_the_best_column() -> None:
@@ -324,15 +326,15 @@ def test_plain_and_compiled_kernels_search_the_same_positions(
     asked = [("25523546515174", 14), ("461134515661427544", 18), ("54246465571745757237", 20), ("3331157333555417", 16)]
     for moves, plies in asked:
         here = search_module.position_of(connect_four.parse(moves, "mine"))
-        came = []
+        results = []
         for way in ways:
             ticks: list[int] = []
             # A table that is soon full, a mirrored book, and a score that is not even known from above.
             table = memoryview(bytearray(8 << 12)).cast("Q")
             search = way.Search(table, 12, ticks.append, lambda key: -3 if key % 50 == 7 else -99, plies + 3)
             bounds = [search.bound(*here, plies, goal) for goal in (-9, 9, -4, 4, -1, 2, 1, 0)]
-            came.append((bounds, search.nodes, ticks, bytes(table)))
-        assert came[0] == came[1]
+            results.append((bounds, search.nodes, ticks, bytes(table)))
+        assert results[0] == results[1]
 
 
 @given(st.integers(0, 10**9), st.integers(0, 30))

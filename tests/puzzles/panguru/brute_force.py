@@ -21,7 +21,7 @@ TABLE = [
     [1, 4, 8, 9, 10, 11, 12, 14],
     [0, 2, 5, 9, 10, 11, 12, 13],
 ]
-# Boards of four rows, by hand: the sides, the rows, and the line down the middle.
+# Boards of four rows, written manually: the sides, the rows, and the line down the middle.
 SMALL_TABLE = [
     [1, 2, 3, 4, 5, 6, 9],
     [0, 2, 3, 4, 6, 8],
@@ -70,28 +70,28 @@ def breadth_first(plates: str, pebbles: str, table: Sequence[Sequence[int]] = TA
     goal = plates.replace("W", "-")
     forward: dict[str, set[tuple[int, ...]]] = {pebbles: {()}}
     back: dict[str, set[tuple[int, ...]]] = {goal: {()}}
-    seen, known = {pebbles}, {goal}
+    visited, known = {pebbles}, {goal}
     while True:
         if both := forward.keys() & back.keys():
             return {begin + end for position in both for begin in forward[position] for end in back[position]}
         if len(forward) <= len(back):
-            forward = _expand(forward, seen, table, forward=True)
+            forward = _expand(forward, visited, table, forward=True)
         else:
             back = _expand(back, known, table, forward=False)
 
 
 def _expand(
-    level: dict[str, set[tuple[int, ...]]], seen: set[str], table: Sequence[Sequence[int]], *, forward: bool
+    level: dict[str, set[tuple[int, ...]]], visited: set[str], table: Sequence[Sequence[int]], *, forward: bool
 ) -> dict[str, set[tuple[int, ...]]]:
     after: dict[str, set[tuple[int, ...]]] = {}
     for position, lines in level.items():
         hole = position.index("-")
         for start in table[hole]:
             position_after = move_pebble(position, start)
-            if position_after not in seen:
+            if position_after not in visited:
                 more = {(*line, start) for line in lines} if forward else {(hole, *line) for line in lines}
                 after.setdefault(position_after, set()).update(more)
-    seen |= after.keys()
+    visited |= after.keys()
     return after
 
 

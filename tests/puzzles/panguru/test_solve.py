@@ -136,9 +136,9 @@ def test_a_solved_board_takes_no_move() -> None:
 
 def test_following_hints_solves_the_board() -> None:
     board = panguru.parse(panguru.BOARDS["slide"], "slide")
-    for left in range(7, -1, -1):
+    for remaining in range(7, -1, -1):
         text = panguru.hint(board, SearchRuntime())
-        assert text.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
+        assert text.endswith("then 1 move is left" if remaining == 1 else f"then {remaining} moves are left")
         words = text.split()
         start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
         assert (board.pebbles[start], end) == (words[3], board.hole)
@@ -201,9 +201,9 @@ def test_solvability_on_larger_graphs(name: str) -> None:
 
 def test_boards_are_generated_from_seeds() -> None:
     board = panguru.parse(panguru.BOARDS["original"], "original")
-    made = [panguru.generate(seed, board, SearchRuntime()).board for seed in (1, 2, 1)]
-    assert made[0] == made[2] != made[1]
-    assert sorted(made[0].plates) == sorted(board.plates)
+    generated = [panguru.generate(seed, board, SearchRuntime()).board for seed in (1, 2, 1)]
+    assert generated[0] == generated[2] != generated[1]
+    assert sorted(generated[0].plates) == sorted(board.plates)
     ladder = Board("WABCDEFGHI", "-ABCDEFGHI", ((0, 1), (1, 2), (2, 3), (3, 0)))
     for seed in range(20):
         assert not panguru.explain_unsolvable(panguru.generate(seed, ladder, SearchRuntime()).board)
@@ -215,9 +215,10 @@ def test_difficulty_of_random_boards() -> None:
     assert table.title == "Difficulty of 40 random boards"
     assert sum(row[1] for row in table.rows) == 40
     for moves, _, _, _, seed in table.rows[:3]:
-        made = panguru.generate(int(seed), board, SearchRuntime()).board
+        generated = panguru.generate(int(seed), board, SearchRuntime()).board
         assert (
-            panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SearchRuntime()).details["moves"] == moves
+            panguru.solve(Board(generated.plates, generated.pebbles), SolveMode.FIRST, SearchRuntime()).details["moves"]
+            == moves
         )
     again = panguru.difficulty(board, range(40))
     assert again == table

@@ -12,7 +12,7 @@ from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 EXAMPLES = Path(__file__).parents[3] / "config" / "boards"
 
 
-def known(name: str, goal: str = "", **rules: str) -> Board:
+def known_board(name: str, goal: str = "", **rules: str) -> Board:
     """Return a board that is known by name, or drawn with its rows between slashes."""
     drawing = BOARDS[name] if name in BOARDS else name.replace("/", "\n")
     return with_rules(parse(drawing, name), {"goal": goal, **rules})

@@ -81,12 +81,12 @@ def test_a_missing_doubled_or_reversed_jump_fails(board: Board, line: tuple[Jump
 def test_any_replaced_jump_fails(at: int, start: Hole, end: Hole) -> None:
     other = Jump(start, end)
     changed = (*FULL_LINE[:at], other, *FULL_LINE[at + 1 :])
-    left = set(FULL.pegs)
+    remaining_pegs = set(FULL.pegs)
     for one, two in changed:  # the same rules, reported in another way
         over = Hole((one.x + two.x) // 2, (one.y + two.y) // 2)
         straight = {abs(one.x - two.x), abs(one.y - two.y)} == {0, 2}
-        if not straight or not {one, over} <= left or two in left or two not in FULL.holes:
+        if not straight or not {one, over} <= remaining_pegs or two in remaining_pegs or two not in FULL.holes:
             assert not check(FULL, changed)
             return
-        left ^= {one, over, two}
-    assert bool(check(FULL, changed)) == (len(left) == 1)
+        remaining_pegs ^= {one, over, two}
+    assert bool(check(FULL, changed)) == (len(remaining_pegs) == 1)

@@ -33,7 +33,7 @@ from pi_appliance.puzzles.peg_solitaire.count import (
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import repetitions
-from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known, levels, triangle
+from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, jumps, known_board, levels, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
@@ -82,11 +82,11 @@ MET = [
 ]
 
 
-def counted(board: Board, runtime: SearchRuntime | None = None, **how: int) -> CountResult:
+def count_solutions(board: Board, runtime: SearchRuntime | None = None, **how: int) -> CountResult:
     return SolutionCounter(to_bitboard(board), runtime or SearchRuntime(), **how).run()
 
 
-def answer(board: Board) -> Answer:
+def solve_count(board: Board) -> Answer:
     return solve(board, SolveMode.COUNT, SearchRuntime())
 
 
@@ -94,30 +94,30 @@ def answer(board: Board) -> Answer:
 def test_a_known_board_is_counted_with_all_its_positions(
     name: str, count: int, positions: int, tried: int, games: int, ends: dict[tuple[int, int], int]
 ) -> None:
-    result = answer(known(name))
+    result = solve_count(known_board(name))
     assert result.count == count
     assert result.details["positions"] == positions
     assert result.details["jumps_of_all_games"] == tried
     assert result.details["games"] == games
     assert dict(result.tables[-1].rows) == {f"{x},{y}": number for (x, y), number in ends.items()}
     assert list(result.solutions) == []
-    assert all(answer(known(name, f"{x},{y}")).count == number for (x, y), number in list(ends.items())[:2])
+    assert all(solve_count(known_board(name, f"{x},{y}")).count == number for (x, y), number in list(ends.items())[:2])
 
 
 @pytest.mark.parametrize(("rows", "count", "positions", "tried", "fewest"), OTHERS)
 def test_other_boards_are_counted_or_proven_to_have_none(
     rows: str, count: int, positions: int, tried: int, fewest: int
 ) -> None:
-    board = known(rows)
-    result = counted(board)
+    board = known_board(rows)
+    result = count_solutions(board)
     assert (result.count, sum(row[1] for row in result.rows), result.fewest) == (count, positions, fewest)
     assert sum(row[2] for row in result.rows[1:]) == tried
-    assert (answer(board).proof is None) == (fewest == 1)
+    assert (solve_count(board).proof is None) == (fewest == 1)
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace", OTHERS[4][0], OTHERS[6][0]])
 def test_every_level_matches_a_search_with_sets(name: str) -> None:
-    board = known(name)
+    board = known_board(name)
     field, slow = to_bitboard(board), levels(board)
     turns = field.stabilizer(frozenset({field.start}))
     number = {hole: at for at, hole in enumerate(board.holes)}
@@ -126,15 +126,15 @@ def test_every_level_matches_a_search_with_sets(name: str) -> None:
         bits = [sum(1 << number[peg] for peg in pegs) for pegs in level]
         classes = {min(apply_symmetry(each, turn) for turn in turns) for each in bits}
         rows.append((len(classes), len(level), sum(level.values())))
-    assert counted(board).rows == rows
+    assert count_solutions(board).rows == rows
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "goal"), MET)
 @pytest.mark.parametrize("small", [0, 20, 300])
 def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int) -> None:
-    board = known(name, goal)
-    whole, met = counted(board), counted(board, small=small)
+    board = known_board(name, goal)
+    whole, met = count_solutions(board), count_solutions(board, small=small)
     assert met.count == whole.count
     assert met.all_positions == (whole.classes <= small)
     for holes, ways in met.ends.items():
@@ -152,13 +152,13 @@ def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int)
 )
 def test_a_time_reversed_board_matches_a_count_with_sets(rows: str) -> None:
     """The way back is not done there; with an odd and an even number of pegs, and from starts of several kinds."""
-    board = known(rows)
+    board = known_board(rows)
     slow = levels(board)
     ends = {hole: ways for pegs, ways in slow[-1].items() for hole in pegs if len(pegs) == 1}
     for goal in (*ends, None):
         aimed = Board(board.holes, board.pegs, goal)
         for small in (0, 5, 40):
-            met = counted(aimed, small=small)
+            met = count_solutions(aimed, small=small)
             assert met.count == (ends[goal] if goal else sum(ends.values()))
 
 
@@ -175,16 +175,16 @@ def test_all_kinds_of_counts_agree_on_random_boards(rows: list[str], triangular:
     slow = levels(board)
     last = slow[-1]
     expected = sum(ways for pegs in last for ways in [last[pegs]] if len(pegs) == 1 and (goal is None or goal in pegs))
-    assert counted(board).count == expected
-    assert counted(board, small=0).count == expected
-    assert answer(board).count == expected
+    assert count_solutions(board).count == expected
+    assert count_solutions(board, small=0).count == expected
+    assert solve_count(board).count == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["arrow", "full"])
 def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
     """Check along random games, forward from the start and backward from the end."""
-    board = known(name)
+    board = known_board(name)
     field = to_bitboard(board)
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
     proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SearchRuntime())
@@ -196,7 +196,7 @@ def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
     for _ in range(repetitions(40)):
         position = random.choice(pairs)
         while undone := [move for move in field.moves if position & move.triple == 1 << move.end]:
-            # What is heavier than the start never comes from it, and a field has no room for it.
+            # A position heavier than the start is not reachable, and a field has no space for it.
             position ^= random.choice(undone).triple
             if all(
                 proof.apply_symmetry(turn).weight(position) <= proof.least + 100
@@ -219,24 +219,24 @@ def test_pagoda_functions_never_discard_a_winning_position(name: str) -> None:
 
 
 def test_weights_that_a_move_increases_are_not_valid() -> None:
-    field = to_bitboard(known("cross"))
+    field = to_bitboard(known_board("cross"))
     assert is_valid_pagoda(Weights((0,) * 33, 0), field.moves, [field.full])
     assert not is_valid_pagoda(Weights((0,) * 32 + (1,), 0), field.moves, [field.full])
     assert not is_valid_pagoda(Weights((0,) * 33, 1), field.moves, [field.full])
 
 
 def test_ways_beyond_64_bits_are_counted_exactly() -> None:
-    board, many = known("plus"), 3**60
+    board, many = known_board("plus"), 3**60
     field = to_bitboard(board)
     front = Frontier(to_game(field, field.symmetries), {field.start: many}, SearchRuntime())
     while front.level < 8:
         front.advance("plus")
     assert front.ways == 32 * many
-    assert [row[2] for row in front.rows] == [many * row[2] for row in counted(board).rows[:8]]
+    assert [row[2] for row in front.rows] == [many * row[2] for row in count_solutions(board).rows[:8]]
 
 
 def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
-    field = to_bitboard(known("plus"))
+    field = to_bitboard(known_board("plus"))
     game, many = to_game(field, field.symmetries), 2**64 - 3
     table = kernel.Table(10)
     after = next(
@@ -289,15 +289,15 @@ def test_a_count_that_will_not_fit_into_memory_is_refused_before_it_takes_it() -
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("small", [100_000, 0])
 def test_an_interrupted_count_resumes(small: int) -> None:
-    board = known(OTHERS[0][0])
-    whole = counted(board, small=small)
+    board = known_board(OTHERS[0][0])
+    whole = count_solutions(board, small=small)
     random = Random(small)
     cuts = 0
     for _ in range(1 if small == 0 else 3):
         runtime = SearchRuntime()
         while True:
             try:
-                result = counted(
+                result = count_solutions(
                     board,
                     InterruptedRuntime(runtime, random.randint(1 if small else 20, 9 if small else 120)),
                     small=small,
@@ -346,20 +346,20 @@ class AfterEachPart(SearchRuntime):
 @pytest.mark.slow
 def test_a_count_goes_on_with_the_next_part_of_the_positions_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count_module, "ITEM_SIZE", 192)  # as of plain Python; compiled, all positions are one part
-    runtime, board = AfterEachPart(), known("arrow")
+    runtime, board = AfterEachPart(), known_board("arrow")
     for _ in range(100):
         try:
-            result = counted(board, runtime, small=0)
+            result = count_solutions(board, runtime, small=0)
             break
         except Interrupted:
             pass
-    assert result == counted(board, small=0)
+    assert result == count_solutions(board, small=0)
     assert runtime.met == sorted(set(runtime.met))
     assert len(runtime.met) > 10
 
 
 SEVERAL = [
-    (known("XXXXXO /OOX OOO/OXOOXX / XXXXOO"), 20),
+    (known_board("XXXXXO /OOX OOO/OXOOXX / XXXXOO"), 20),
     (triangle(Hole(0, 0)), 0),  # for one of its last pairs, the way back is the way there
 ]
 
@@ -368,15 +368,15 @@ SEVERAL = [
 @pytest.mark.parametrize(("board", "small"), SEVERAL, ids=["many", "triangle"])
 def test_a_count_with_several_last_pairs_resumes_at_every_level(board: Board, small: int) -> None:
     runtime = AtEachLevel()
-    whole = counted(board, small=small)
+    whole = count_solutions(board, small=small)
     for _ in range(200):
         try:
-            result = counted(board, runtime, small=small)
+            result = count_solutions(board, runtime, small=small)
             break
         except Interrupted:
             pass
     assert result == whole
-    assert whole.count == counted(board).count
+    assert whole.count == count_solutions(board).count
     assert len(runtime.met) > 12
     assert list(runtime.cache.names()) == []
     assert len(to_bitboard(board).final_pairs()) > 1
@@ -385,23 +385,23 @@ def test_a_count_with_several_last_pairs_resumes_at_every_level(board: Board, sm
 
 def test_symmetric_end_holes_are_reported_together() -> None:
     """The triangle looks different from its corners, once one of them is empty; they end alike only together."""
-    whole, met = counted(triangle(Hole(0, 0))), counted(triangle(Hole(0, 0)), small=0)
+    whole, met = count_solutions(triangle(Hole(0, 0))), count_solutions(triangle(Hole(0, 0)), small=0)
     corners = (Hole(0, 0), Hole(0, 4), Hole(4, 4))
     assert met.ends[corners] == sum(whole.ends.get((hole,), 0) for hole in corners) > 0
     assert sum(met.ends.values()) == whole.count
 
 
 def test_a_damaged_checkpoint_is_ignored() -> None:
-    board = known(OTHERS[0][0])
+    board = known_board(OTHERS[0][0])
     runtime = SearchRuntime()
     with pytest.raises(Interrupted):
-        counted(board, InterruptedRuntime(runtime, 9))
+        count_solutions(board, InterruptedRuntime(runtime, 9))
     (name,) = runtime.cache.names()
     data = bytes(runtime.cache.load(name) or b"")
     assert len(data) > 16
     for changed in (b"", b"nothing", data[:-8], data[:20], b"\0" * len(data), data[:16] + b"{" + data[17:]):
         runtime.cache.save(name, [changed])
-        assert counted(board, runtime).count == OTHERS[0][1]
+        assert count_solutions(board, runtime).count == OTHERS[0][1]
 
 
 def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
@@ -409,7 +409,7 @@ def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
     runtime = SearchRuntime(lambda: float(next(clock)))
     keep = runtime.cache.save
     runtime.cache.save = lambda name, parts: (saved.append(name), keep(name, parts))[1]  # type: ignore[method-assign]
-    assert counted(known("plus"), runtime).count == 32
+    assert count_solutions(known_board("plus"), runtime).count == 32
     assert 0 < len(saved) < 9
     assert list(runtime.cache.names()) == []
 
@@ -417,24 +417,24 @@ def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
 def test_solutions_are_listed_if_counting_takes_too_long() -> None:
     assert issubclass(CountLimitReached, Refused), "one line, also where nobody expects it"
     with pytest.raises(CountLimitReached, match="more than 5,000 positions"):
-        counted(known("arrow"), most=5_000)
+        count_solutions(known_board("arrow"), most=5_000)
 
     class Small(SearchRuntime):
         def require_memory(self, size: int, purpose: str) -> None:
             raise Refused(f"{purpose} takes {size} bytes")
 
-    result = solve(known("full"), SolveMode.ALL, Small())
+    result = solve(known_board("full"), SolveMode.ALL, Small())
     assert result.count is None
     assert "not counted along with the solutions" in str(result.details["count"])
     assert next(result.solutions)
     with pytest.raises(Refused):
-        solve(known("full"), SolveMode.COUNT, Small())
+        solve(known_board("full"), SolveMode.COUNT, Small())
 
 
 def test_the_rule_positions_all_counts_all_positions() -> None:
     board = with_rules(parse("XXXX\nXOXX\nXXXX\nXXXX", "square"), {"positions": "all"})
-    assert counted(board, small=0).all_positions
-    assert not counted(with_rules(board, {"positions": "needed"}), small=0).all_positions
+    assert count_solutions(board, small=0).all_positions
+    assert not count_solutions(with_rules(board, {"positions": "needed"}), small=0).all_positions
 
 
 @pytest.mark.slow_variants
@@ -444,18 +444,18 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
     slow = levels(board)
     singles = {hole: ways for pegs, ways in slow[-1].items() for hole in pegs if len(pegs) == 1}
     for small in (100_000, 0):
-        result = counted(board, small=small)
+        result = count_solutions(board, small=small)
         assert result.count == sum(singles.values())
         assert all(ways == sum(singles.get(hole, 0) for hole in holes) for holes, ways in result.ends.items())
         assert sum(result.ends.values()) == result.count
-    assert counted(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
+    assert count_solutions(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
 
 
 def test_plain_and_compiled_kernels_agree(plain_and_compiled: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
-    field = to_bitboard(known("fireplace"))
+    field = to_bitboard(known_board("fireplace"))
     pairs = [pair for orbit in field.final_pairs() for pair in orbit]
     proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SearchRuntime())
-    came = []
+    results = []
     for way in plain_and_compiled("peg_solitaire/kernel"):
         game = to_game(field, field.stabilizer(frozenset({field.start})), proofs, way)
         cells, seen = Frontier(game, {field.start: 2**63 + 5}, SearchRuntime()).cells, []
@@ -472,42 +472,42 @@ def test_plain_and_compiled_kernels_agree(plain_and_compiled: Callable[[str], tu
             assert way.compact(table.cells, 0, 1 << table.bits, level, 0) == table.size
             seen.append([list(level), table.positions, table.tried, table.stuck_high, table.stuck_low])
             cells = level
-        came.append(seen)
-    assert came[0] == came[1]
+        results.append(seen)
+    assert results[0] == results[1]
 
 
 TOP_EMPTY = "  XOX  /  XXX  /XXXXXXX/XXXXXXX/XXXXXXX/  XXX  /  XXX  "
 
 
 def test_the_only_jump_of_the_full_board_with_its_hole_at_the_top_leads_to_the_central_game() -> None:
-    (after,) = (pegs for _, pegs in jumps(known(TOP_EMPTY), known(TOP_EMPTY).pegs))
-    assert after in {pegs for _, pegs in jumps(known("full"), known("full").pegs)}
+    (after,) = (pegs for _, pegs in jumps(known_board(TOP_EMPTY), known_board(TOP_EMPTY).pegs))
+    assert after in {pegs for _, pegs in jumps(known_board("full"), known_board("full").pegs)}
 
 
 def test_six_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> None:
     for name in ("full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"):
-        may = {str(hole) for hole in known(name).holes if not find_parity_obstacle(known(name, str(hole)))}
+        may = {str(hole) for hole in known_board(name).holes if not find_parity_obstacle(known_board(name, str(hole)))}
         assert may == (set() if name == "diamond" else {"3,3", "3,0", "0,3", "6,3", "3,6"})
 
 
 @LONG
 @pytest.mark.parametrize("name", ["pyramid", "arrow"])
 def test_every_solution_is_walked_once_more(name: str) -> None:
-    """Millions of lines, one after the other: what is counted without a walk."""
-    result = solve(known(name), SolveMode.ALL, SearchRuntime())
+    """Millions of lines one after the other, which are counted without a search."""
+    result = solve(known_board(name), SolveMode.ALL, SearchRuntime())
     assert sum(1 for _ in result.solutions) == result.count
 
 
 @LONG
 def test_the_full_board_is_counted() -> None:
-    result = answer(known("full"))
+    result = solve_count(known_board("full"))
     assert result.count == 81_723_294_080_159_936
     assert dict(result.tables[-1].rows) == {
         "3,3": 40_861_647_040_079_968,
         **dict.fromkeys(("3,0", "0,3", "6,3", "3,6"), 10_215_411_760_019_992),
     }
-    assert answer(known("full", "3,3")).count == 40_861_647_040_079_968
-    result = answer(known(TOP_EMPTY))
+    assert solve_count(known_board("full", "3,3")).count == 40_861_647_040_079_968
+    result = solve_count(known_board(TOP_EMPTY))
     assert result.count == 20_430_823_520_039_984
     assert dict(result.tables[-1].rows) == {
         "3,3": 10_215_411_760_019_992,
@@ -517,7 +517,7 @@ def test_the_full_board_is_counted() -> None:
 
 @LONG
 def test_the_diamond_is_proven_unsolvable_by_searching_every_position() -> None:
-    result = counted(known("diamond", positions="all"))
+    result = count_solutions(known_board("diamond", positions="all"))
     assert result.count == 0
     assert (result.fewest, result.rows[-1]) == (2, (9, 46, 9_236_579_202_687_568))
     assert sum(row[1] for row in result.rows) == 14_128_821
@@ -532,7 +532,7 @@ def test_the_diamond_is_proven_unsolvable_by_searching_every_position() -> None:
 
 @LONG
 def test_every_position_of_the_full_board_is_counted() -> None:
-    result = answer(known("full", positions="all"))
+    result = solve_count(known_board("full", positions="all"))
     assert result.count == 81_723_294_080_159_936
     assert result.details["positions"] == 187_636_299
     assert result.details["positions_up_to_symmetry"] == 23_475_688

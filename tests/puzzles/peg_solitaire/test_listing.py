@@ -15,7 +15,7 @@ from pi_appliance.puzzles.peg_solitaire.notation import parse, parse_listing, re
 from pi_appliance.puzzles.runtime import SearchRuntime
 
 
-def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:
+def list_solutions(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:
     board = parse(drawing, "drawn")
     parts: list[str] = []
     answer = solve(board, mode, SearchRuntime())
@@ -31,7 +31,7 @@ def refused(text: str, kind: type[ApplianceError] = ConfigError) -> str:
 
 
 def test_a_listing_draws_each_board_after_its_jump_and_ends_with_a_blank_line() -> None:
-    assert listed("XXO\n  X\n  O", mode=SolveMode.ALL).startswith(
+    assert list_solutions("XXO\n  X\n  O", mode=SolveMode.ALL).startswith(
         "Starting Board\nXXO\n  X\n  O\n\n"
         "Start Solution\n\n"
         "OOX\n  X\n  O\n\n"
@@ -45,30 +45,30 @@ def test_a_listing_draws_each_board_after_its_jump_and_ends_with_a_blank_line() 
 
 
 def test_a_listing_of_a_known_board_keeps_the_blank_corners() -> None:
-    text = listed(BOARDS["cross"])
+    text = list_solutions(BOARDS["cross"])
     assert "Starting Board\n  OOO  \n  OXO  \nOOXXXOO\nOOOXOOO\nOOOXOOO\n  OOO  \n  OOO  \n\nStart Solution\n\n" in text
     assert text.count("Start Solution\n\n") == text.count("End Solution\n\n") == 4
 
 
 def test_a_listing_stops_at_the_limit_and_reports_the_count() -> None:
-    text = listed(BOARDS["pyramid"], limit=3, mode=SolveMode.ALL)
+    text = list_solutions(BOARDS["pyramid"], limit=3, mode=SolveMode.ALL)
     assert "Solutions: 10,142,448\n" in text
     assert "Solutions listed: 3\n" in text
     assert text.count("Start Solution") == 3
 
 
 def test_a_listing_without_solutions_reports_the_proof() -> None:
-    text = listed(BOARDS["diamond"], mode=SolveMode.ALL)
+    text = list_solutions(BOARDS["diamond"], mode=SolveMode.ALL)
     assert "Solutions: none, proven by parity (the rule of three" in text
     assert "Start Solution" not in text
 
 
 def test_a_listing_reports_that_a_board_is_too_large_to_count() -> None:
-    assert "Solutions: at least 1; not counted\n" in listed(BOARDS["full"], limit=1)
+    assert "Solutions: at least 1; not counted\n" in list_solutions(BOARDS["full"], limit=1)
 
 
 def test_several_boards_are_read_back_from_one_file() -> None:
-    text = listed(BOARDS["cross"]) + "\n\nplus\n====\n" + listed(BOARDS["plus"], limit=100)
+    text = list_solutions(BOARDS["cross"]) + "\n\nplus\n====\n" + list_solutions(BOARDS["plus"], limit=100)
     assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [4, 32]
 
 
@@ -107,18 +107,18 @@ def test_a_leap_too_far_is_not_a_jump() -> None:
 
 def changed(instead: str) -> str:
     """Return a listing with `instead` in place of the board after its first jump."""
-    before, old, after = listed("XXO\n  X\n  O").partition("OOX\n  X\n  O\n\nO")
+    before, old, after = list_solutions("XXO\n  X\n  O").partition("OOX\n  X\n  O\n\nO")
     assert old
     return before + instead + after
 
 
 def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:
     def calls(solutions: int) -> int:
-        text, made = listed(BOARDS["pyramid"], solutions), 0
+        text, call_count = list_solutions(BOARDS["pyramid"], solutions), 0
 
         def count(_: FrameType, event: str, __: object) -> None:
-            nonlocal made
-            made += event in {"call", "c_call"}
+            nonlocal call_count
+            call_count += event in {"call", "c_call"}
 
         before = sys.getprofile()
         sys.setprofile(count)
@@ -126,13 +126,13 @@ def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:
             parse_listing(text, "result.txt", lambda *_: None)
         finally:
             sys.setprofile(before)
-        return made
+        return call_count
 
     assert calls(40) == pytest.approx(2 * calls(20), rel=0.1)
 
 
 def test_reading_a_listing_takes_less_memory_than_its_text() -> None:
-    text = listed(BOARDS["pyramid"], 50)
+    text = list_solutions(BOARDS["pyramid"], 50)
     tracemalloc.start()
     try:
         parse_listing(text, "result.txt", lambda *_: None)
@@ -143,14 +143,14 @@ def test_reading_a_listing_takes_less_memory_than_its_text() -> None:
 
 
 def test_lines_may_end_as_on_windows() -> None:
-    text = listed(BOARDS["cross"])
+    text = list_solutions(BOARDS["cross"])
     read = parse_listing(text, "result.txt", lambda *_: None)
     assert parse_listing(text.replace("\n", "\r\n"), "result.txt", lambda *_: None) == read
 
 
 def test_reading_a_long_listing_shows_how_far_it_is() -> None:
     reported: list[tuple[float | None, str]] = []
-    parse_listing(listed(BOARDS["pyramid"], 101), "result.txt", lambda *each: reported.append(each))
+    parse_listing(list_solutions(BOARDS["pyramid"], 101), "result.txt", lambda *each: reported.append(each))
     assert [note for _, note in reported] == ["0 solutions read", "50 solutions read", "100 solutions read"]
     assert [part for part, _ in reported] == pytest.approx([0, 0.5, 0.99], abs=0.01)
 
@@ -170,7 +170,7 @@ def test_a_wrong_board_is_reported_with_its_line(drawn: str, reported: str) -> N
 
 
 def test_a_solution_without_an_end_is_reported_where_it_starts() -> None:
-    text = listed("XXO\n  X\n  O").partition("End Solution")[0]
+    text = list_solutions("XXO\n  X\n  O").partition("End Solution")[0]
     assert refused(text).startswith("result.txt:6:1: this solution does not end")
 
 

@@ -13,7 +13,7 @@ from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, n
 from pi_appliance.puzzles.peg_solitaire.notation import steps
 from pi_appliance.puzzles.runtime import SearchRuntime
 from tests.examples import repetitions
-from tests.puzzles.peg_solitaire.reference import known, moves, triangle
+from tests.puzzles.peg_solitaire.reference import known_board, moves, triangle
 
 
 def problems(board: Board, text: str) -> list[tuple[int, int, str]]:
@@ -24,21 +24,21 @@ def problems(board: Board, text: str) -> list[tuple[int, int, str]]:
 
 def test_jumps_by_one_peg_in_a_row_are_written_as_one_move() -> None:
     line = (Jump(Hole(3, 1), Hole(3, 3)), Jump(Hole(3, 3), Hole(5, 3)), Jump(Hole(2, 3), Hole(4, 3)))
-    assert notate(known("full"), line) == "3,1-3,3-5,3 2,3-4,3"
+    assert notate(known_board("full"), line) == "3,1-3,3-5,3 2,3-4,3"
     for text in ("3,1-3,3-5,3 2,3-4,3", "3,1-3,3 3,3-5,3\n 2,3-4,3\n"):
-        assert parse_solution(known("full"), text, "mine") == line
+        assert parse_solution(known_board("full"), text, "mine") == line
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
-    board = known(name)
+    board = known_board(name)
     for line in solve(board, SolveMode.ALL, SearchRuntime()).solutions:
         assert parse_solution(board, notate(board, line), "mine") == line
         assert len(notate(board, line).split()) == moves(line)
 
 
 def test_every_invalid_jump_is_reported_with_its_place() -> None:
-    board = known("full")
+    board = known_board("full")
     assert problems(board, "3,1-3,3 up\n 0,0-3,3-9,9") == [
         (1, 9, "'up' is not a jump"),
         (2, 2, "there is no hole at 0,0"),
@@ -46,13 +46,13 @@ def test_every_invalid_jump_is_reported_with_its_place() -> None:
     ]
     assert problems(board, " \n") == [(1, 1, "no jump is written here")]
     assert problems(board, "3,1") == [(1, 1, "'3,1' is not a jump")]
-    assert parse_solution(known("XO"), "", "mine") == ()
+    assert parse_solution(known_board("XO"), "", "mine") == ()
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_solution_or_a_problem_with_a_place(text: str) -> None:
     try:
-        parse_solution(known("full"), text, "mine")
+        parse_solution(known_board("full"), text, "mine")
     except ConfigError as error:
         result = error.problems
     else:
@@ -101,7 +101,13 @@ def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump,
 
 def test_mutated_solutions_pass_only_if_valid() -> None:
     random = Random(20261121)
-    boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
+    boards = [
+        known_board("full"),
+        known_board("full", "3,3"),
+        known_board("plus"),
+        known_board("cross", "3,0"),
+        triangle(Hole(0, 0)),
+    ]
     right = {board: next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions) for board in boards}
     refused = passed = 0
     while refused < repetitions(10_000):
@@ -115,7 +121,7 @@ def test_mutated_solutions_pass_only_if_valid() -> None:
     assert passed > repetitions(50), "some changes leave a solution a solution"
 
 
-def later(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
+def after_jumps(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
     """Return `board` after some jumps of `line`, and the remaining ones."""
     done, pegs = random.randrange(len(line) // 3, len(line) + 1), board.pegs
     for start, end in line[:done]:
@@ -123,10 +129,10 @@ def later(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, 
     return replace(board, pegs=pegs), line[done:]
 
 
-def broken(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
+def add_wrong_jump(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
     """Return a board that one jump turns into `board`, and that jump and `line`; the jump may be as wrong as can be.
 
-    All else is right: the peg that jumps and the one it takes are gone after it, and a peg stands where it lands.
+    All else is correct: the jumping peg and the removed one are gone, and a peg is on the target.
     """
     while True:
         end, start = random.choice(board.holes), random.choice(board.holes)
@@ -146,12 +152,12 @@ def broken(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board,
 def test_a_solution_with_one_wrong_jump_is_rejected() -> None:
     """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
     random = Random(5)
-    boards = [known("cross"), known("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]
+    boards = [known_board("cross"), known_board("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]
     right = {board: next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions) for board in boards}
     verdicts = {True: 0, False: 0}
     while sum(verdicts.values()) < 20_000:
         board = random.choice(boards)
-        before, line = broken(*later(board, right[board], random), random)
+        before, line = add_wrong_jump(*after_jumps(board, right[board], random), random)
         verdict = bool(check(before, line))
         assert verdict == replayed(before, line), (before, line)
         verdicts[verdict] += 1
@@ -162,7 +168,7 @@ def test_a_solution_with_one_wrong_jump_is_rejected() -> None:
 
 
 def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
-    board = known("cross")
+    board = known_board("cross")
     line = next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions)
     shown = list(steps(board, line))
     assert [step.caption for step in shown] == [
@@ -174,8 +180,8 @@ def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
 
 
 def test_a_hint_is_the_first_jump_of_a_solution() -> None:
-    board = known("cross")
+    board = known_board("cross")
     line = next(solve(board, SolveMode.FIRST, SearchRuntime()).solutions)
     assert hint(board, SearchRuntime()) == f"the peg at {line[0].start} jumps to {line[0].end}"
-    assert "rule of three" in hint(known("diamond"), SearchRuntime())
-    assert hint(known("XO"), SearchRuntime()) == "only one peg is left: it is solved"
+    assert "rule of three" in hint(known_board("diamond"), SearchRuntime())
+    assert hint(known_board("XO"), SearchRuntime()) == "only one peg is left: it is solved"

@@ -14,7 +14,7 @@ from pi_appliance.puzzles.peg_solitaire.fewest import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import examples
-from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, known, moves, plain, triangle
+from tests.puzzles.peg_solitaire.reference import InterruptedRuntime, known_board, moves, plain, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
@@ -28,7 +28,7 @@ LONG = pytest.mark.skipif(
 )
 def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: int) -> None:
     for goal, fewest in (("", anywhere), ("3,3", centre)):
-        board = known(name, goal)
+        board = known_board(name, goal)
         result = solve(board, SolveMode.FEWEST, SearchRuntime())
         lines = list(result.solutions)
         assert result.details["moves"] == fewest
@@ -39,7 +39,7 @@ def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: 
 
 @pytest.mark.parametrize("name", ["cross", "plus", pytest.param("fireplace", marks=pytest.mark.slow)])
 def test_all_shortest_solutions_of_small_boards_match_brute_force(name: str) -> None:
-    board = known(name)
+    board = known_board(name)
     every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
     result = solve(board, SolveMode.FEWEST, SearchRuntime())
@@ -78,14 +78,14 @@ def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> N
 
 
 def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
-    result = solve(known("XO"), SolveMode.FEWEST, SearchRuntime())
+    result = solve(known_board("XO"), SolveMode.FEWEST, SearchRuntime())
     assert (result.count, result.details["moves"], list(result.solutions)) == (1, 0, [()])
-    assert solve(known("diamond"), SolveMode.FEWEST, SearchRuntime()).proof is Proof.PARITY
-    assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SearchRuntime()).proof is Proof.EXHAUSTION
+    assert solve(known_board("diamond"), SolveMode.FEWEST, SearchRuntime()).proof is Proof.PARITY
+    assert solve(known_board("fireplace", "3,6"), SolveMode.FEWEST, SearchRuntime()).proof is Proof.EXHAUSTION
 
 
 def test_an_interrupted_search_resumes() -> None:
-    field = to_bitboard(known("fireplace"))
+    field = to_bitboard(known_board("fireplace"))
     random = Random(7)
     cuts = 0
     for _ in range(4):
@@ -112,14 +112,14 @@ def test_a_search_interrupted_early_reports_its_lower_bound() -> None:
     """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:
-            MinMoveSearch(to_bitboard(known("full")), InterruptedRuntime(SearchRuntime(), words)).run()
+            MinMoveSearch(to_bitboard(known_board("full")), InterruptedRuntime(SearchRuntime(), words)).run()
         assert caught.value.partial_result.startswith("no solution takes fewer than 8 moves")
 
 
 @LONG
 def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
     for goal, fewest in (("", 17), ("3,3", 18)):
-        board = known("full", goal)
+        board = known_board("full", goal)
         result = solve(board, SolveMode.FEWEST, SearchRuntime())
         assert (result.details["moves"], result.count) == (fewest, 7_488)
         lines = list(result.solutions)

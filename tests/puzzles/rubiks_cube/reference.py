@@ -7,7 +7,7 @@ from pi_appliance.puzzles.runtime import SearchRuntime
 
 SOLVED = "".join(face * 9 for face in FACES)
 SUPERFLIP = "U R2 F B R B2 R U2 L B2 R U' D' R2 F R' L B2 U2 F2"
-# The four strips beside each face: each moves to the next when the face turns clockwise.
+# The four strips around each face: each moves to the next when the face turns clockwise.
 _STRIPS = {
     "U": ((18, 19, 20), (36, 37, 38), (45, 46, 47), (9, 10, 11)),
     "R": ((20, 23, 26), (2, 5, 8), (51, 48, 45), (29, 32, 35)),

@@ -230,15 +230,15 @@ def test_the_check_accepts_face_turns_only(line: tuple[str, ...]) -> None:
 
 def test_random_states_are_valid_and_evenly_distributed() -> None:
     rng = random.Random(6)
-    seen = dict.fromkeys(CORNERS, 0)
+    counts = dict.fromkeys(CORNERS, 0)
     for number in range(400):
         side = 2 + number % 2
         state = random_state(rng, side)
         assert find_faults(facelets_of(state, side), side, NAMES) == []
         assert side == 3 or state[3 * CORNERS.index("DBL")] == 3 * CORNERS.index("DBL")
         if side == 3:
-            seen[CORNERS[state[0] // 3]] += 1
-    assert min(seen.values()) > 10, "the corner URF is anywhere"
+            counts[CORNERS[state[0] // 3]] += 1
+    assert min(counts.values()) > 10, "the corner URF is anywhere"
 
 
 def test_steps_mark_the_turned_face() -> None:

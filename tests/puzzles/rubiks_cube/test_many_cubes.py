@@ -17,7 +17,7 @@ STICKERS = cubes.scrambled_board(("R", "U")).facelets
 TEXT = f"3x3: R U F2\n\n{STICKERS}\n2x2: F R'\n3x3x3:U\n"
 
 
-def listed(board: Board, runtime: SearchRuntime) -> str:
+def list_solutions(board: Board, runtime: SearchRuntime) -> str:
     parts: list[str] = []
     report = BoardReport(puzzle=cube, name="cubes", board=board, mode=SolveMode.FIRST)
     report.search(1, runtime, parts.append)
@@ -65,8 +65,8 @@ def test_each_cube_gets_its_solution(tmp_path: Path) -> None:
     board = cube.with_rules(cube.parse(TEXT), {"seconds": "0"})
     with open_runtime(tmp_path, cores=2) as runtime:
         runtime.cache = cubes.runtime().cache
-        text = listed(board, runtime)
-    assert listed(board, cubes.runtime()).count("Start Solution") == 4, "also with one core"
+        text = list_solutions(board, runtime)
+    assert list_solutions(board, cubes.runtime()).count("Start Solution") == 4, "also with one core"
     ((read, lines),) = cube.parse_listing(text, "listing", lambda *_: None)
     assert read == cube.parse(TEXT)
     assert lines == [("F2", "U'", "R'", "#1"), ("U'", "R'", "#2"), ("R", "F'", "#3"), ("U'", "#4")]

@@ -69,10 +69,10 @@ def test_symmetry_tables_agree_with_rotated_pieces() -> None:
         before = c.to_coordinates([state])[0]
         code = moves["class_of"][before.flip * 495 + before.slice_sorted // 24]
         faces = coordinates.symmetries()[code & 15]
-        seen = c.to_coordinates([coordinates.conjugate(state, faces)])[0]
-        assert seen.flip * 495 + seen.slice_sorted // 24 == moves["class_first"][code >> 4]
-        assert moves["class_slice"][code >> 4] == seen.slice_sorted // 24
-        assert moves["twist_symmetry"][(code & 15) * 2187 + before.twist] == seen.twist
+        transformed = c.to_coordinates([coordinates.conjugate(state, faces)])[0]
+        assert transformed.flip * 495 + transformed.slice_sorted // 24 == moves["class_first"][code >> 4]
+        assert moves["class_slice"][code >> 4] == transformed.slice_sorted // 24
+        assert moves["twist_symmetry"][(code & 15) * 2187 + before.twist] == transformed.twist
         turn = rng.randrange(18)
         seen_turn = moves["turn_symmetry"][(code & 15) * 18 + turn]
         assert moves["inverse_turns"][(code & 15) * 18 + seen_turn] == turn
@@ -225,9 +225,9 @@ def test_plain_and_compiled_kernels_search_the_same_positions(plain_and_compiled
 @pytest.mark.slow
 def test_plain_and_compiled_kernels_fill_the_same_tables(plain_and_compiled) -> None:
     plain, compiled = plain_and_compiled("rubiks_cube/kernel")
-    came = [fill_tables(way) for way in (plain, compiled)]
-    assert came[0] == came[1]
-    assert came[0][0][:3] == count_levels_by_pieces(3)
+    results = [fill_tables(way) for way in (plain, compiled)]
+    assert results[0] == results[1]
+    assert results[0][0][:3] == count_levels_by_pieces(3)
 
 
 def fill_tables(way: ModuleType) -> tuple[list[int], bytes, int]:
@@ -250,11 +250,11 @@ def fill_tables(way: ModuleType) -> tuple[list[int], bytes, int]:
 def count_levels_by_pieces(depth: int) -> list[int]:
     """Return the number of pairs of twist and slice by distance, by turning pieces."""
     level = {(0, 0): coordinates.SOLVED}
-    seen, counts = set(level), []
+    visited, counts = set(level), []
     for _ in range(depth):
         after = [coordinates.compose(state, action) for state in level.values() for action in coordinates.turn_states()]
         pairs = [(each.twist, each.slice_sorted // 24) for each in c.to_coordinates(after)]
-        level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in seen}
-        seen |= set(level)
+        level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in visited}
+        visited |= set(level)
         counts.append(len(level))
     return counts

@@ -53,13 +53,13 @@ POSITIONS = (1, 9, 54, 321, 1847, 9992, 50136, 227536, 870072, 1887748, 623800, 
 class TickingRuntime(SearchRuntime):
     """A runtime whose clock advances by 1 ms per call; may have a deadline or be interrupted."""
 
-    def __init__(self, left: float | None = None, reports: int | None = None) -> None:
+    def __init__(self, seconds_left: float | None = None, reports: int | None = None) -> None:
         ticks = count()
         super().__init__(lambda: next(ticks) / 1000)
         # The tables are built first, so that only the search spends the clock and the reports.
         load_tables(cubes.runtime())
         self.cache = cubes.runtime().cache
-        self._left, self._reports = left, reports
+        self._left, self._reports = seconds_left, reports
 
     def seconds_left(self) -> float | None:
         return self._left
@@ -111,7 +111,7 @@ def test_without_a_clock_the_answer_is_reproducible() -> None:
 
 def test_the_answer_comes_before_the_deadline() -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=None)
-    runtime = TickingRuntime(left=1.0)
+    runtime = TickingRuntime(seconds_left=1.0)
     assert cube.check(board, next(cube.solve(board, SolveMode.FIRST, runtime).solutions))
     assert runtime.monotonic() < 1.0
 
@@ -162,8 +162,8 @@ def test_splitting_by_first_turns_loses_no_solution() -> None:
         start = to_coordinates([state])[0]
         search = PhaseSearch(small, search_buffers())
         search.begin(start, 8 - len(solve_first), 30, MAX_PHASE2, solve_first[-1] // 3 if solve_first else NO_FACE)
-        while (said := search.run(1000)) != DONE:
-            if said == FOUND:
+        while (status := search.run(1000)) != DONE:
+            if status == FOUND:
                 yield (*solve_first, *search.path[: search.solution_length - search.phase2_length])
 
     shared = [way for pair in turn_prefixes(2) for way in ways(pair)]
@@ -306,11 +306,11 @@ def test_a_rotated_2x2x2_is_solved_in_its_orientation() -> None:
 @pytest.mark.parametrize("side", [2, 3])
 def test_a_generated_cube_matches_its_scramble(side: int) -> None:
     board = cube.parse(f"{side}x{side}x{side}: R", "mine")
-    made = cube.generate(7, replace(board, seconds=0), cubes.runtime())
-    again = cube.parse(f"{side}x{side}x{side}: {made.details['scramble']}", "mine")
-    assert again.facelets == made.board.facelets
-    assert made.board.seconds == 0
-    assert len(str(made.details["scramble"]).split()) == made.details["scramble_moves"]
+    generated = cube.generate(7, replace(board, seconds=0), cubes.runtime())
+    again = cube.parse(f"{side}x{side}x{side}: {generated.details['scramble']}", "mine")
+    assert again.facelets == generated.board.facelets
+    assert generated.board.seconds == 0
+    assert len(str(generated.details["scramble"]).split()) == generated.details["scramble_moves"]
 
 
 def test_a_hint_is_the_first_move_of_a_solution() -> None:

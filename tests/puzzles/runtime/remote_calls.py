@@ -18,7 +18,7 @@ def multiplier(factor: int, _: SearchRuntime) -> Callable[[int], int]:
 
 
 def table_reader(shared: tuple[Path, bytes], _: SearchRuntime) -> Callable[[int], tuple[int, int]]:
-    """Return a function that looks something up; leave a file for each time that one is made."""
+    """Return a function with a lookup table. Write a file each time that such a function is created."""
     folder, table = shared
     (folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
 
@@ -74,8 +74,8 @@ def failing(_: None, __: SearchRuntime) -> Callable[[int], int]:
     return call
 
 
-def patient(folder: Path, runtime: SearchRuntime) -> Callable[[int], int]:
-    """Return a function that waits for a file, and leaves one for each item that it has begun."""
+def slow_search(folder: Path, runtime: SearchRuntime) -> Callable[[int], int]:
+    """Return a function that waits for a file, and writes one for each started item."""
 
     def call(item: int) -> int:
         (folder / f"begun-{item}").touch()

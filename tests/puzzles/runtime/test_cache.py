@@ -27,10 +27,10 @@ def test_saved_entries_load_read_only(cache: FileCache, tmp_path: Path) -> None:
     cache.save("rubiks-cube/corners-1", (part for part in (b"abc", bytearray(3), words)))
     cache.save("empty", ())
     again = FileCache(tmp_path / "state" / "puzzles")
-    kept = again.load("rubiks-cube/corners-1")
-    assert kept is not None
-    assert bytes(kept) == b"abc\0\0\0" + bytes(range(16))
-    assert kept.readonly
+    stored = again.load("rubiks-cube/corners-1")
+    assert stored is not None
+    assert bytes(stored) == b"abc\0\0\0" + bytes(range(16))
+    assert stored.readonly
     assert bytes(again.load("empty") or b"none") == b"none", "nothing was kept, wholly"
     assert again.names() == ["empty", "rubiks-cube/corners-1"]
     assert stat.S_IMODE(file_of(tmp_path, "empty").stat().st_mode) == 0o644

@@ -116,9 +116,9 @@ def test_checkpoints_write_no_more_than_allowed_and_keep_half_for_the_interrupti
     refused = "searched; its checkpoint of 5kB is not saved: a run writes 10kB (checkpoint-writes)"
     assert search(5_000) == refused
     assert len(written) == 6
-    kept = Checkpoint(runtime, "count").load()
-    assert kept is not None
-    assert len(kept.buffers[0]) == 1_000, "the last state that was saved is still there"
+    stored = Checkpoint(runtime, "count").load()
+    assert stored is not None
+    assert len(stored.buffers[0]) == 1_000, "the last state that was saved is still there"
 
 
 def test_solutions_are_found_until_the_end_with_reports_between() -> None:

@@ -14,13 +14,13 @@ class Clock:
         return self.now
 
 
-def reported(*seen: tuple[float, float | None]) -> list[str]:
-    """Return the estimate after each of `seen` (seconds, part)."""
-    clock, said = Clock(), []
+def reported(*measurements: tuple[float, float | None]) -> list[str]:
+    """Return the estimate after each of `measurements` (seconds, part)."""
+    clock, messages = Clock(), []
     estimate = Estimate(clock)
-    for clock.now, part in seen:
-        said.append(estimate.format_remaining(part))
-    return said
+    for clock.now, part in measurements:
+        messages.append(estimate.format_remaining(part))
+    return messages
 
 
 def test_there_is_no_estimate_before_enough_progress() -> None:
@@ -28,10 +28,11 @@ def test_there_is_no_estimate_before_enough_progress() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "part", "said"), [(10, 0.5, "about 10s left"), (100, 0.25, "about 5m left"), (60, 0.3, "about 2m20s left")]
+    ("at", "part", "message"),
+    [(10, 0.5, "about 10s left"), (100, 0.25, "about 5m left"), (60, 0.3, "about 2m20s left")],
 )
-def test_the_estimate_follows_from_the_elapsed_time(at: float, part: float, said: str) -> None:
-    assert reported((0, 0.0), (at, part))[-1] == said
+def test_the_estimate_follows_from_the_elapsed_time(at: float, part: float, message: str) -> None:
+    assert reported((0, 0.0), (at, part))[-1] == message
 
 
 def test_progress_of_a_checkpoint_does_not_count_as_speed() -> None:

@@ -27,27 +27,27 @@ class Box(local.SysPaths):
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
-    made = Box(tmp_path / "proc", tmp_path / "cgroup")
-    made.put("proc/self/cgroup", "0::/pi.service/run-7-1\n")
-    made.put("proc/self/status", "Name:\tpython\nVmData:\t20000 kB\nRssShmem:\t10000 kB\n")
-    made.put("proc/meminfo", "MemTotal: 4000000 kB\nMemAvailable: 1000000 kB\n")
-    return made
+    new_box = Box(tmp_path / "proc", tmp_path / "cgroup")
+    new_box.put("proc/self/cgroup", "0::/pi.service/run-7-1\n")
+    new_box.put("proc/self/status", "Name:\tpython\nVmData:\t20000 kB\nRssShmem:\t10000 kB\n")
+    new_box.put("proc/meminfo", "MemTotal: 4000000 kB\nMemAvailable: 1000000 kB\n")
+    return new_box
 
 
-def here() -> int:
+def core_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize(("share", "most"), [(None, 1_024), (50, 1), (100, 1), (101, 2), (9900, 99)])
 def test_a_share_of_the_processors_is_cores(box: Box, share: int | None, most: int) -> None:
-    assert local.available_cores(share, box) == min(most, here())
+    assert local.available_cores(share, box) == min(most, core_count())
 
 
 def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> None:
     box.put("cgroup/pi.service/cpu.max", "80000 100000\n")
     box.put("cgroup/cpu.max", "max 100000\n")
     assert local.available_cores(None, box) == 1
-    assert local.available_cores(None, local.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
+    assert local.available_cores(None, local.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == core_count()
 
 
 def test_a_refusal_names_the_limit_and_the_free_memory(box: Box) -> None:

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
 from pi_appliance.system.process import descendants
 from tests.installation import ROOT, is_running, wait_until
 
-# pytest-xdist has a thread of its own; what is forked here uses nothing that it may hold.
+# pytest-xdist has a thread, but the forked processes use none of its locks.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
@@ -33,12 +33,12 @@ def runtime(tmp_path: Path) -> Iterator[LocalRuntime]:
 def workers() -> set[int]:
     with contextlib.suppress(ChildProcessError):
         assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None, "a worker was not reaped"
-    # A copy of this process is called as it is; what other tests have started, and leave to their end, is not.
+    # A forked copy has the name of this process. Processes that other tests started have not.
     ours = Path("/proc/self/cmdline").read_bytes()
-    return {each.pid for each in descendants(os.getpid()) if _called(each.pid) in (ours, b"")}
+    return {each.pid for each in descendants(os.getpid()) if _command_line(each.pid) in (ours, b"")}
 
 
-def _called(pid: int) -> bytes:
+def _command_line(pid: int) -> bytes:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b"gone"
@@ -49,10 +49,10 @@ def test_results_come_in_the_order_of_the_items(runtime):
         time.sleep(0.2 if item == 0 else 0)
         return item, os.getpid()
 
-    came = list(runtime.executor.map(slow_at_first, range(40)))
-    assert [item for item, _ in came] == list(range(40))
-    assert len({pid for _, pid in came}) > 1
-    assert os.getpid() not in {pid for _, pid in came}
+    result = list(runtime.executor.map(slow_at_first, range(40)))
+    assert [item for item, _ in result] == list(range(40))
+    assert len({pid for _, pid in result}) > 1
+    assert os.getpid() not in {pid for _, pid in result}
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -61,13 +61,13 @@ def test_items_are_taken_lazily_and_memory_stays_flat(tmp_path, cores):
 
     def items() -> Iterator[bytes]:
         nonlocal taken
-        for taken in range(1, 10_001):  # noqa: B007 - what was taken last
+        for taken in range(1, 10_001):  # noqa: B007 - the last result
             yield bytes(10_000)
 
     with open_runtime(tmp_path, cores=cores) as runtime:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for number, came in enumerate(runtime.executor.map(lambda item: item, items()), 1):
-            assert len(came) == 10_000
+        for number, result in enumerate(runtime.executor.map(lambda item: item, items()), 1):
+            assert len(result) == 10_000
             assert taken - number < 5 * cores
         assert taken == 10_000
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000, "kB, of 100 MB that went through"
@@ -84,8 +84,8 @@ def test_a_call_sees_all_memory_and_changes_only_shared_buffers(tmp_path, cores)
             return table[-1]
 
         table.append(7)  # before the first next
-        came = runtime.executor.map(look, memoryview(bytes(range(200))).toreadonly())
-        assert set(came) == {7}
+        result = runtime.executor.map(look, memoryview(bytes(range(200))).toreadonly())
+        assert set(result) == {7}
         assert bytes(shared[:201]) == bytes(range(200)) + b"\0"
         assert own == [0 if cores > 1 else 200]
         assert len(runtime.shared_buffer(0)) == 0
@@ -163,10 +163,10 @@ def test_a_worker_that_cannot_be_started_is_reported_with_a_remedy(runtime):
 
 
 def test_a_dropped_map_ends_its_workers(runtime):
-    came = runtime.executor.map(lambda item: item, range(100))
-    assert next(came) == 0
+    result = runtime.executor.map(lambda item: item, range(100))
+    assert next(result) == 0
     assert len(workers()) == 3
-    del came
+    del result
     assert workers() == set()
 
 
@@ -216,7 +216,7 @@ def test_signal_handlers_are_restored(tmp_path):
 
 
 @contextlib.contextmanager
-def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
+def start_python(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
     """Run `code`, which has a `runtime`, for the duration of the block."""
     script = f"""
         import os, time
@@ -262,7 +262,7 @@ def reported(process: subprocess.Popen[str], count: int) -> list[str]:
     ids=["ctrl-c", "guard", "kill -9"],
 )
 def test_workers_end_with_the_search(tmp_path, end: Callable[..., None], says: str):
-    with started(tmp_path, SLEEPERS) as process:
+    with start_python(tmp_path, SLEEPERS) as process:
         pids = [int(line) for line in reported(process, 2)]
         began = time.monotonic()
         end(process)
@@ -274,7 +274,7 @@ def test_workers_end_with_the_search(tmp_path, end: Callable[..., None], says: s
 
 
 def test_a_second_ctrl_c_ends_a_search_that_ignores_the_first(tmp_path):
-    with started(tmp_path, "print('begun')\nwhile True: time.sleep(60)") as process:
+    with start_python(tmp_path, "print('begun')\nwhile True: time.sleep(60)") as process:
         reported(process, 1)
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
@@ -290,7 +290,7 @@ def test_suspended_time_does_not_count(tmp_path):
         while time.monotonic() - before < 3: runtime.report_progress(None, "")
         print(runtime.seconds_left())
     """
-    with started(tmp_path, loop) as process:
+    with start_python(tmp_path, loop) as process:
         first = float(reported(process, 1)[0])
         os.kill(process.pid, signal.SIGSTOP)
         wait_until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")

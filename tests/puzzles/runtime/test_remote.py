@@ -69,7 +69,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 
 
 def summary(answer: Answer[Any]) -> object:
-    """Return what must be the same."""
+    """Return the values that must be equal."""
     details = {name: value for name, value in answer.details.items() if name != "grids_per_second"}
     return answer.count, list(answer.solutions), answer.nodes_searched(), details, list(answer.tables)
 
@@ -126,7 +126,7 @@ SEARCHES = [*QUICK, solve_large_file, solve_deep_cube, solve_many_cubes, count_p
 DAILY = {
     ("threads", solve_file),
     *(("processes", search) for search in QUICK),
-}  # what processes answer, threads do, too
+}  # threads have the same results as processes
 WAYS = [
     pytest.param(by, search, marks=() if (by, search) in DAILY else pytest.mark.slow)
     for by in ("threads", "processes", "dask")
@@ -196,10 +196,10 @@ def test_calls_get_smaller_towards_the_end_of_items_without_a_length() -> None:
     results = SearchRuntime(executor=executor).map(remote_calls.multiplier, 2, iter(range(3_000)))
     assert sum(1 for _ in results) == sum(executor.sizes) == 3_000
     assert max(executor.sizes) > 20
-    left = 3_000
+    remaining = 3_000
     for size in executor.sizes:  # two workers are taken for granted, and each should get two more
-        assert size <= max(1, left // 4)
-        left -= size
+        assert size <= max(1, remaining // 4)
+        remaining -= size
 
 
 class Weighing(Executor):
@@ -307,7 +307,7 @@ def test_an_interruption_waits_for_no_call_and_cancels_the_others(executor: Exec
     runtime = Stopping(executor, tmp_path)
     try:
         with pytest.raises(Interrupted):  # while all workers wait for a file
-            list(runtime.map(remote_calls.patient, tmp_path, range(1_000)))
+            list(runtime.map(remote_calls.slow_search, tmp_path, range(1_000)))
     finally:
         (tmp_path / "go").touch()
     assert list(SearchRuntime(executor=executor).map(remote_calls.multiplier, 2, range(5))) == [0, 2, 4, 6, 8]
@@ -318,8 +318,8 @@ def test_an_interruption_waits_for_no_call_and_cancels_the_others(executor: Exec
 def test_a_call_on_a_cluster_ends_with_its_search(dask_client: Any, tmp_path: Path) -> None:
     executor = dask_client.get_executor()
     with pytest.raises(Interrupted):
-        list(Stopping(executor, tmp_path).map(remote_calls.patient, tmp_path, range(1_000)))
-    # Both workers are free again, although nothing has let their calls go on.
+        list(Stopping(executor, tmp_path).map(remote_calls.slow_search, tmp_path, range(1_000)))
+    # Both workers are free again, although their calls were not released.
     assert list(SearchRuntime(executor=executor).map(remote_calls.multiplier, 2, range(5))) == [0, 2, 4, 6, 8]
     assert not (tmp_path / "go").exists()
 
@@ -411,6 +411,6 @@ def test_a_deadline_ends_the_wait_for_calls(executor: Executor, tmp_path: Path) 
             open_runtime(tmp_path, seconds=0.5, executor=executor) as runtime,
             pytest.raises(Interrupted, match="its time is over"),
         ):
-            list(runtime.map(remote_calls.patient, begun, range(1_000)))
+            list(runtime.map(remote_calls.slow_search, begun, range(1_000)))
     finally:
         (begun / "go").touch()

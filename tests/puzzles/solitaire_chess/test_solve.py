@@ -122,14 +122,16 @@ def brute_force(board: Board) -> Iterator[tuple[tuple[Square, Square], ...]]:
     yield from continue_search(board, dict(board.pieces), dict.fromkeys(board.pieces, 0), ())
 
 
-def continue_search(board: Board, pieces: dict[Square, str], made: dict[Square, int], line: tuple) -> Iterator[tuple]:
+def continue_search(
+    board: Board, pieces: dict[Square, str], move_counts: dict[Square, int], line: tuple
+) -> Iterator[tuple]:
     if len(pieces) == 1:
         yield line
     for start, end in list_attacks(pieces, board.pawns):
-        free = not board.capture_limit or made[start] < board.capture_limit
+        free = not board.capture_limit or move_counts[start] < board.capture_limit
         if free and (pieces[end] != "K" or board.king == "free"):
             after = {at: man for at, man in pieces.items() if at != start} | {end: pieces[start]}
-            yield from continue_search(board, after, made | {end: made[start] + 1}, (*line, (start, end)))
+            yield from continue_search(board, after, move_counts | {end: move_counts[start] + 1}, (*line, (start, end)))
 
 
 def list_attacks(pieces: dict[Square, str], pawns: str) -> set[tuple[Square, Square]]:
@@ -207,16 +209,16 @@ def test_a_hint_is_the_first_capture_of_a_solution() -> None:
 )
 def test_generated_boards_have_one_solution(rules: dict[str, str]) -> None:
     like = chess.with_rules(chess.parse("R", "mine"), rules)
-    seen = set()
+    visited = set()
     for seed in range(3):
-        made = chess.generate(seed, like, SearchRuntime())
-        board = made.board
+        generated = chess.generate(seed, like, SearchRuntime())
+        board = generated.board
         assert (len(board.pieces), f"{len(board.rows[0])}x{len(board.rows)}") == (int(rules["pieces"]), rules["size"])
         assert len(list(brute_force(board))) == 1
-        assert made.details["solutions"] == 1
-        assert chess.generate(seed, like, SearchRuntime()) == made
-        seen.add(board)
-    assert len(seen) == 3
+        assert generated.details["solutions"] == 1
+        assert chess.generate(seed, like, SearchRuntime()) == generated
+        visited.add(board)
+    assert len(visited) == 3
 
 
 def test_impossible_generation_is_refused() -> None:
@@ -253,8 +255,8 @@ def trace_kernel(kernel: ModuleType, board: Board) -> list[object]:
     levels: list[dict[bytes, int]] = [{position.start: 2**70}]
     for _ in range(2):
         after: dict[bytes, int] = {}
-        made = tables.expand(list(levels[-1]), 0, len(levels[-1]), levels[-1], after)
-        assert made >= len(after)
+        expanded = tables.expand(list(levels[-1]), 0, len(levels[-1]), levels[-1], after)
+        assert expanded >= len(after)
         levels.append(after)
     back: dict[bytes, int] = {}
     tables.count_paths(list(levels[1]), 0, len(levels[1]), levels[2], back)

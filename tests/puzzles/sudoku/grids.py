@@ -94,10 +94,10 @@ def iter_brute_force_solutions(grid: str) -> Iterator[str]:
         return
     row, column = divmod(at, 9)
     top, left = row - row % 3, column - column % 3
-    seen = {grid[9 * row + n] for n in range(9)} | {grid[9 * n + column] for n in range(9)}
-    seen |= {grid[9 * (top + n // 3) + left + n % 3] for n in range(9)}
+    used_digits = {grid[9 * row + n] for n in range(9)} | {grid[9 * n + column] for n in range(9)}
+    used_digits |= {grid[9 * (top + n // 3) + left + n % 3] for n in range(9)}
     for digit in "123456789":
-        if digit not in seen:
+        if digit not in used_digits:
             yield from iter_brute_force_solutions(grid[:at] + digit + grid[at + 1 :])
 
 

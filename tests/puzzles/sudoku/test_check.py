@@ -17,13 +17,13 @@ MUTATIONS = repetitions(12_000)
 def is_correct(grid: str, digits: str, size: int = 9) -> bool:
     """Check by sets whether `digits` fill `grid`, independently of the tested code."""
     wide, high = BOXES[size]
-    seen = set()
+    visited = set()
     for at, mark in enumerate(digits):
         row, column = divmod(at, size)
-        seen |= {("row", row, mark), ("column", column, mark), ("box", row // high, column // wide, mark)}
+        visited |= {("row", row, mark), ("column", column, mark), ("box", row // high, column // wide, mark)}
     known = set("123456789ABCDEFG"[:size])
-    kept = all(clue in (".", mark) for clue, mark in zip(grid, digits, strict=False))
-    return len(digits) == size * size and set(digits) <= known and len(seen) == 3 * size * size and kept
+    is_kept = all(clue in (".", mark) for clue, mark in zip(grid, digits, strict=False))
+    return len(digits) == size * size and set(digits) <= known and len(visited) == 3 * size * size and is_kept
 
 
 def mutate(digits: str, rng: random.Random) -> str:

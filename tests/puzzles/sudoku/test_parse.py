@@ -256,5 +256,5 @@ def test_a_plain_file_is_read_as_the_same_file_with_an_unusual_line(
     ],
 )
 def test_a_mistake_among_many_plain_lines_has_its_place(line: str, problem: str) -> None:
-    (found,) = parse_problems(f"{GRID},{SOLUTION}\n" * 499 + f"{line}\n" + f"{GRID},{SOLUTION}\n" * 500)
-    assert found.startswith(problem)
+    (only_problem,) = parse_problems(f"{GRID},{SOLUTION}\n" * 499 + f"{line}\n" + f"{GRID},{SOLUTION}\n" * 500)
+    assert only_problem.startswith(problem)

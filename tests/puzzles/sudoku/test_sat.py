@@ -27,7 +27,7 @@ def count_by_brute_force(grid: str, wide: int, high: int) -> int:
     if at < 0:
         return 1
     row, column = divmod(at, size)
-    seen = {
+    used_digits = {
         mark
         for n, mark in enumerate(grid)
         if n // size == row
@@ -35,7 +35,9 @@ def count_by_brute_force(grid: str, wide: int, high: int) -> int:
         or (n // size // high == row // high and n % size // wide == column // wide)
     }
     return sum(
-        count_by_brute_force(grid[:at] + d + grid[at + 1 :], wide, high) for d in "123456"[:size] if d not in seen
+        count_by_brute_force(grid[:at] + d + grid[at + 1 :], wide, high)
+        for d in "123456"[:size]
+        if d not in used_digits
     )
 
 
@@ -106,8 +108,8 @@ def test_a_grid_without_solution_is_proven() -> None:
     grid = generated.board.grids[0]
     solution = str(generated.details["solution"])
     at = grid.index(".")
-    seen = {grid[n] for n in range(144) if n // 12 == at // 12 or n % 12 == at % 12}
-    wrong = next(mark for mark in "123456789ABC" if mark not in seen and mark != solution[at])
+    used_digits = {grid[n] for n in range(144) if n // 12 == at // 12 or n % 12 == at % 12}
+    wrong = next(mark for mark in "123456789ABC" if mark not in used_digits and mark != solution[at])
     answer = sudoku.solve(sudoku.Board((grid[:at] + wrong + grid[at + 1 :],), 12), SolveMode.ALL, SearchRuntime())
     assert (answer.count, list(answer.solutions)) == (0, [])
     assert answer.proof in {Proof.EXHAUSTION, Proof.CONTRADICTION}

@@ -160,8 +160,8 @@ def share_a_unit(one: int, other: int) -> bool:
 def test_verdicts_agree_with_sat(seed: int, clues: int) -> None:
     rng = random.Random(seed)
     full = permute_grid(rng.choice(list(UNIQUE.values())), rng)
-    kept = set(rng.sample(range(81), clues))
-    grid = "".join(mark if at in kept else "." for at, mark in enumerate(full))
+    kept_clues = set(rng.sample(range(81), clues))
+    grid = "".join(mark if at in kept_clues else "." for at, mark in enumerate(full))
     ours = {
         line.digits for line in islice(sudoku.solve(parse_board(grid), SolveMode.FIRST, SearchRuntime()).solutions, 1)
     }
@@ -211,8 +211,8 @@ def test_an_interrupted_count_resumes() -> None:
     with pytest.raises(Interrupted) as end:
         count_parallel(grid, None, runtime, branch_budget=5)
     assert "counted" in end.value.partial_result
-    kept = list(runtime.cache.names())
-    assert len(kept) == 1
+    cache_names = list(runtime.cache.names())
+    assert len(cache_names) == 1
     interruptions = 0
     while True:
         runtime.after = 3

@@ -32,14 +32,14 @@ def empty_board() -> sudoku.Board:
 
 def test_deductions_never_remove_the_solution() -> None:
     rng = random.Random(8)
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     grids = [permute_grid(grid.replace("0", "."), rng) for grid in UNIQUE for _ in range(3)]
     grids += [generate_grid(seed, {}).grids[0] for seed in range(60, 60 + repetitions(50))]
     for grid in grids:
         solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SearchRuntime()).solutions).digits
         candidates = CandidateGrid(grid, 9)
         for deduction in iter_deductions(candidates, solution):
-            seen[deduction.technique] += 1
+            counts[deduction.technique] += 1
             assert deduction.technique != CONTRADICTION
             # The deduction is applied when the next one is requested.
             for at, mark in enumerate(solution):
@@ -49,7 +49,7 @@ def test_deductions_never_remove_the_solution() -> None:
                 candidates.removed_candidates(deduction, at) for at in deduction.reduced_cells
             )
         assert not candidates.unsolved
-    assert set(seen) == set(TECHNIQUES)
+    assert set(counts) == set(TECHNIQUES)
 
 
 def test_deductions_hold_for_every_solution() -> None:

@@ -1,7 +1,7 @@
-"""Sets a real clock forward and back under a real daemon, and prints what was seen: one JSON value a line.
+"""Move a real clock forward and back under a real daemon, and print observations: one JSON value per line.
 
-{"step", "noticed", "said"}     how long after the clock was set the daemon said so, in seconds, and what
-{"look", "now", "slots", "marks"}   what became of each slot, and a word for each time a job really ran
+{"step", "noticed", "said"}     seconds until the daemon reported the step, and its message
+{"look", "now", "slots", "marks"}   the outcome of each slot, and one word for each real run of a job
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from tests.installation import Installation, wait_until
 from tests.vm.guest import wall
 
 _DAY = "2027-03-28"  # at one o'clock UTC Berlin goes from two to three
-_PATIENCE = 150.0  # seconds; an emulated machine is slow, and its host may have more to do
+_TIMEOUT = 150.0  # seconds; an emulated machine is slow, and its host may have more to do
 _YEARS = timedelta(days=3650)
 _JOBS = {
     "minute": "schedule: '* * * * *'",
@@ -45,9 +45,9 @@ class Daemon:
             self.lines.append((time.monotonic(), line.strip()))
             sys.stderr.write(line)  # for the console
 
-    def says(self, words: str, start: int = 0) -> tuple[float, str]:
+    def wait_for_message(self, words: str, start: int = 0) -> tuple[float, str]:
         """Wait for a line with `words`, from `start` on; return its time and text."""
-        return wait_until(lambda: self._said(words, start), _PATIENCE)
+        return wait_until(lambda: self._said(words, start), _TIMEOUT)
 
     def _said(self, words: str, start: int) -> tuple[float, str] | None:
         result = next((each for each in self.lines[start:] if words in each[1]), None)
@@ -56,8 +56,8 @@ class Daemon:
 
     def idle(self) -> bool:
         """Return whether all runs have ended."""
-        said = [line for _, line in self.lines]
-        return sum(line.endswith(" started") for line in said) == sum(" ended status=" in line for line in said)
+        messages = [line for _, line in self.lines]
+        return sum(line.endswith(" started") for line in messages) == sum(" ended status=" in line for line in messages)
 
 
 class Scenario:
@@ -80,34 +80,34 @@ class Scenario:
         """Run all steps."""
         _loopback_up()
         self.daemon = Daemon(self.installation)
-        self.daemon.says("next:")
+        self.daemon.wait_for_message("next:")
         self._before_anybody_knows_the_time()
         self._over_the_change_of_the_clock()
         self._by_hours()
         self._by_a_second()
         self._by_years()
         self.daemon.process.terminate()
-        tell(ended=self.daemon.process.wait(_PATIENCE))
+        print_values(ended=self.daemon.process.wait(_TIMEOUT))
 
     def _before_anybody_knows_the_time(self) -> None:
         self._step("by hand", lambda: wall.put_to(_at("00:41:57")))
-        wait_until(lambda: "span" in self._marks(), _PATIENCE)
+        wait_until(lambda: "span" in self._marks(), _TIMEOUT)
         _wait_for(_at("00:42:03"))
-        self._look("untrusted")
+        self._sample("untrusted")
 
     def _over_the_change_of_the_clock(self) -> None:
         start = len(self.daemon.lines)
         self._step("is_synchronized", lambda: wall.synchronise(_at("00:59:52")))
-        self.daemon.says("the clock is trusted", start)
-        wait_until(lambda: "night" in self._marks(), _PATIENCE)
-        self._look("summer time")
+        self.daemon.wait_for_message("the clock is trusted", start)
+        wait_until(lambda: "night" in self._marks(), _TIMEOUT)
+        self._sample("summer time")
 
     def _by_hours(self) -> None:
         self._step("3 hours forward", lambda: wall.put_by(timedelta(hours=3)))
-        wait_until(lambda: "window" in self._marks(), _PATIENCE)
-        self._look("3 hours later")
+        wait_until(lambda: "window" in self._marks(), _TIMEOUT)
+        self._sample("3 hours later")
         self._step("3 hours back", lambda: wall.put_by(-timedelta(hours=3)))
-        self._look("the same hour again")
+        self._sample("the same hour again")
 
     def _by_a_second(self) -> None:
         """Repeat a slot by a step of one second, and skip one."""
@@ -117,50 +117,50 @@ class Scenario:
         _wait_for(_at("02:31:00"), 0.1)
         self._step("1 second back", lambda: wall.put_by(-timedelta(seconds=1)))
         _wait_for(_at("02:31:01"))
-        self._look("a slot came twice")
+        self._sample("a slot came twice")
         self._step("before the next", lambda: wall.put_to(_at("02:31:57")))
         _wait_for(_at("02:31:59"), 0.5)
         self._step("1 second forward", lambda: wall.put_by(timedelta(seconds=1)))
-        self._look("seconds")
+        self._sample("seconds")
 
     def _by_years(self) -> None:
         self._step("10 years forward", lambda: wall.put_by(_YEARS))
-        self._look("10 years later")
+        self._sample("10 years later")
         self._step("10 years back", lambda: wall.put_by(-_YEARS))
-        self._look("10 years earlier")
+        self._sample("10 years earlier")
         # Before the years `window` and `span` used the slot of 02:30, and `minute` that of 02:31.
         self._step("before a used slot", lambda: wall.put_to(_at("02:29:58")))
         _wait_for(_at("02:30:01"))
         self._rest()
         self._step("before another", lambda: wall.put_to(_at("02:30:58")))
         _wait_for(_at("02:31:01"))
-        self._look("used slots again")
+        self._sample("used slots again")
 
     def _step(self, name: str, put: Callable[[], None]) -> None:
         """Set the clock, and print when the daemon noticed."""
         start, before = len(self.daemon.lines), time.monotonic()
         put()
-        moment, said = self.daemon.says("the clock was put", start)
-        tell(step=name, noticed=round(moment - before, 3), said=said)
+        moment, message = self.daemon.wait_for_message("the clock was put", start)
+        print_values(step=name, noticed=round(moment - before, 3), said=message)
 
-    def _look(self, name: str) -> None:
+    def _sample(self, name: str) -> None:
         """Print the history as soon as all runs have ended."""
         self._rest()
         now = datetime.now(UTC)
         slots = self.installation.json("jobs", "history", "--slots", "--count", "300")
-        tell(look=name, now=now.strftime("%FT%TZ"), slots=slots, marks=self._marks())
+        print_values(look=name, now=now.strftime("%FT%TZ"), slots=slots, marks=self._marks())
 
     def _rest(self) -> None:
         """Wait until due runs have started and ended."""
         time.sleep(2)
-        wait_until(self.daemon.idle, _PATIENCE)
+        wait_until(self.daemon.idle, _TIMEOUT)
 
     def _marks(self) -> list[str]:
         """Return the jobs that really ran, one item per run."""
         return [line.split()[0] for line in self.marks.read_text("ascii").splitlines()] if self.marks.exists() else []
 
 
-def tell(**values: object) -> None:
+def print_values(**values: object) -> None:
     """Print one line for the test outside."""
     sys.stdout.write(json.dumps(values) + "\n")
     sys.stdout.flush()
@@ -171,7 +171,7 @@ def _at(time_of_day: str) -> datetime:
 
 
 def _wait_for(when: datetime, more: float = 0) -> None:
-    wait_until(lambda: time.time() >= when.timestamp() + more, _PATIENCE)
+    wait_until(lambda: time.time() >= when.timestamp() + more, _TIMEOUT)
 
 
 def _loopback_up() -> None:
