@@ -197,7 +197,7 @@ def test_no_list_shows_a_broken_picture(browser: Browser, appliance: ServedAppli
     ["/", "/jobs", "/music/alarms", "/new-job?kind=puzzle", "/tweets", "/settings", "/more"],
 )
 def test_the_text_follows_the_font_size_of_the_browser(browser: Browser, appliance: ServedAppliance, path: str) -> None:
-    page = opened(browser, appliance, path, SIZES["portrait"])
+    page = open_page(browser, appliance, path, SIZES["portrait"])
     before = page.locator("h1").evaluate("(each) => parseFloat(getComputedStyle(each).fontSize)")
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.locator("h1").evaluate("(each) => parseFloat(getComputedStyle(each).fontSize)") == 2 * before
