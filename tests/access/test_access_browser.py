@@ -1,11 +1,13 @@
 """The devices in a real browser: the pages of a guest, and the end of a session."""
 
+import socket
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from pi_appliance.roles import Role
+from tests.access.conftest import invite, join
 from tests.access.test_roles import appliance_with_roles
 from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance
@@ -19,6 +21,24 @@ def sign_in(context: BrowserContext, home: ServedAppliance, cookie: str) -> None
     name, _, value = cookie.partition("=")
     context.clear_cookies()
     context.add_cookies([{"name": name, "value": value, "url": home.origin}])
+
+
+def test_the_code_of_an_invitation_leads_to_the_devices_once_it_was_used(
+    browser: Browser, page: ServedAppliance
+) -> None:
+    path = invite(page, "Anna", "guest")
+    (invitation,) = page.daemon.authenticator.invitations.all()
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    origin = page.origin.replace("127.0.0.1", socket.gethostname())  # an invitation is for other devices
+    name, _, value = page.cookie.partition("=")
+    context.add_cookies([{"name": name, "value": value, "url": origin}])
+    shown = context.new_page()
+    shown.goto(f"{origin}/devices/invite/{invitation.id}")
+    expect(shown.get_by_role("button", name="Cancel the invitation")).to_be_visible()
+    join(page, path)
+    expect(shown).to_have_url(f"{origin}/devices", timeout=15_000)
+    expect(shown.get_by_text("Anna")).to_be_visible()
+    context.close()
 
 
 @pytest.mark.slow
