@@ -172,7 +172,7 @@ def _mapping(cls: Any, converter: Converter) -> Callable[[object, Any], Any]:
 
 
 class _Section:
-    """The hook of a data class."""
+    """Converts the mapping of a section to its data class, and collects the problems."""
 
     def __init__(self, cls: Any, converter: Converter) -> None:
         hints = get_type_hints(cls, include_extras=True)

@@ -27,7 +27,7 @@ FOLDER = "configurations"
 """The folder of the earlier texts, in the state folder."""
 _KEPT = 30
 _NAME_FORMAT = "%Y-%m-%dT%H-%M-%S.%fZ"
-_LOCK_TIMEOUT = 5.0  # seconds
+_LOCK_TIMEOUT = 5.0  # seconds to wait for another writer of the file
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -24,7 +24,10 @@ _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "True": True, "fa
 
 @dataclass(slots=True)
 class Tree:
-    """Plain data with the position of each part. A path has keys and list positions."""
+    """Plain data of a YAML file, with the line and column of each key and value.
+
+    A path is a tuple of keys and list indexes.
+    """
 
     file: str
     data: object = None

@@ -360,7 +360,7 @@ def _login_command(context: DiagnosticContext, name: str) -> str:
     return f"{'sudo ' if folder == 0 and owner else ''}pi-appliance networks login {name}{context.option}"
 
 
-_PLAYER_TIMEOUT = 3.0  # seconds
+_PLAYER_TIMEOUT = 3.0  # seconds until the player counts as not reached
 
 
 def check_sound_card(context: DiagnosticContext) -> Iterator[CheckResult]:

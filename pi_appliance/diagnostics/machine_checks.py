@@ -182,7 +182,7 @@ def check_power(context: DiagnosticContext) -> Iterator[CheckResult]:
         yield ok("good")
 
 
-_TIMEOUT = 5.0  # seconds
+_TIMEOUT = 5.0  # seconds until the daemon counts as silent
 _MAX_BYTES = 10_000
 _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address to ask
 

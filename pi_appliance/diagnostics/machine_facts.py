@@ -15,7 +15,7 @@ from pi_appliance.system import machine, network
 
 _MIN_MEMORY = 0.1  # of the memory available
 _MAX_LOAD = 2.0  # waiting programs per core, over five minutes
-_TIMEOUT = 3.0  # seconds
+_TIMEOUT = 3.0  # seconds for a program to print its version
 
 
 def check_memory(context: DiagnosticContext) -> Iterator[CheckResult]:

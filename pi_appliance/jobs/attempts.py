@@ -52,7 +52,7 @@ class AttemptResult:
 
 @dataclass(frozen=True, slots=True)
 class LongWait:
-    """An attempt whose program runs for a long time, as one process leaves it to the next."""
+    """A long attempt: its program goes on while another process takes over from this one."""
 
     child: process.Child
     program: process.Program
@@ -79,7 +79,7 @@ class Attempts:
         self.lock, self.stop, self.listener = lock, stop, listener
         self.log_path = appliance.log_path(job.name, number)
         self.place: int | None = None
-        """The descriptor of the place, which the worker holds too."""
+        """File descriptor of the lock on the place; the worker process inherits it."""
         self.options: Mapping[str, Any] = {}
         """Options that override those under `with:`."""
         self.message: dict[str, Any] = {}
@@ -93,14 +93,14 @@ class Attempts:
         self.log_error = ""
         """The reason why the log is incomplete."""
         self.on_long_wait: Callable[[LongWait], None] | None = None
-        """Called when a program runs long. It may execute another program, which continues."""
+        """Called when a program runs long. It may replace this process by a smaller one."""
         self._resumed: LongWait | None = None
         self._log: RunLog | None = None  # many runs have no output
 
     def resume(self, wait: LongWait, log_error: int) -> None:
-        """Have `run` continue with the attempt that another process left.
+        """Let `run` continue an attempt that another process began.
 
-        `log_error` is the number of the error by which that could not write the log, or 0.
+        `log_error` is the errno with which that process failed to write the log, or 0.
         """
         self._resumed, self.count, self.details, self.progress = wait, wait.count, wait.details, wait.progress
         self._log = RunLog.resume(self.log_path)
@@ -192,7 +192,7 @@ class Attempts:
             return self._to_result(result.process, out_of_memory=run_limits.out_of_memory())
 
     def _leave_to(self, program: process.Program, plan: str) -> Callable[[process.Child], None] | None:
-        """Return what is called when `program` runs for a long time."""
+        """Return a callback for a long-running `program`, or None if nothing takes it over."""
         on_long_wait = self.on_long_wait
         if on_long_wait is None:
             return None
@@ -206,7 +206,7 @@ class Attempts:
     def _run_program(
         self, seconds: float, plan: str, keep_open: Sequence[int], suspend: process.Suspend | None
     ) -> process.ProcessResult:
-        """Run the program of a kind that is nothing else, and leave its result in `message`."""
+        """Run a kind of job that is only a program, such as `command`, and set `message`."""
         config, run = self.appliance.config, self.appliance.store.find_run(self.number)
         variables = run_variables(
             self.job.name, self.number, run.scheduled_for if run else None, run.trigger if run else None
@@ -229,7 +229,7 @@ class Attempts:
         return result.process
 
     def _take_result(self, program: process.Program, result: process.ProgramResult) -> None:
-        """Leave the result of a program that ended by itself in `message`."""
+        """Set `message` to the result of a program that ended without being stopped."""
         was_ended = result.process.timed_out or result.process.stopped
         try:
             if result.refusal:
@@ -281,7 +281,7 @@ class Attempts:
         return f"{summary}: {line}" if line else summary
 
     def _watch_sensors(self, sensors: Sensors | None, interval: float) -> process.Suspend | None:
-        """Report missing sensors, and return when the job is suspended."""
+        """Report missing sensors, and return the rule by which the run is suspended, if any."""
         if self.job.conditions is None and self.job.suspend_when is None:
             return None
         sensors = sensors or Sensors()

@@ -45,11 +45,11 @@ from pi_appliance.system.long_wait import STOP_SIGNALS
 log = logging.getLogger("pi_appliance.notices")
 __all__ = ["BecomeSmall", "Listener", "LongRun", "resume", "run"]
 
-_DELIVERY_TIMEOUT = 60.0  # seconds
+_DELIVERY_TIMEOUT = 60.0  # seconds to send notifications at the end of a run
 _MAX_WAIT = 86_400.0  # seconds that a run without a slot waits for a place
 _SWEEP_TIMEOUT = 1.0  # seconds; page and daemon lock a job briefly to close interrupted runs
 _PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
-_PREEMPT_INTERVAL = 0.1  # seconds
+_PREEMPT_INTERVAL = 0.1  # seconds between two checks whether the others have ended
 
 
 def run(  # noqa: PLR0913 - all by name
@@ -190,7 +190,7 @@ class UnknownRequest(UnknownName):
 
 
 def _find_request(appliance: Appliance, name: str, due: str | None) -> RunRequest:
-    """Return the request that `due` names. Raises UnknownRequest."""
+    """Return the pending request that `due` names. Raises UnknownRequest."""
     requests, number = appliance.store.requests, request_id(due) or 0
     request = requests.find(number)
     if request is None or request.job != name:
@@ -240,7 +240,7 @@ class _RunSpec:
 
 @dataclass(frozen=True, slots=True)
 class LongRun:
-    """An active run, as one process leaves it to the next. It can be pickled."""
+    """The state of an active run, which one process pickles for the next."""
 
     config: Config
     secret: bytes
@@ -358,7 +358,7 @@ def _record(
 def _take_place(
     appliance: Appliance, spec: _RunSpec, stop: process.StopSignal, reason: AttemptResult | None
 ) -> Iterator[tuple[int | None, AttemptResult | None]]:
-    """Hold a place for the block, unless the run needs none, or is not executed for a `reason`.
+    """Hold a place for the block, unless the run needs none, or there is a `reason` not to run.
 
     Yields the place, and the reason, which may be that the run waited too long.
 
