@@ -42,6 +42,7 @@ PURE = {
     "config.units",
     "music.alarms.fade",
     "music.model",
+    "posting.graphemes",
     "posting.lines",
     "posting.x_text",
     "scheduling.chance",
@@ -142,7 +143,7 @@ LIBRARIES = {
     "segno": {"web.qr_code"},
     "sqlite3": {"storage.damage_recovery", "storage.database"},
     "tweepy": {"posting.networks._x_client"},
-    "wcwidth": {"posting.x_text"},
+    "wcwidth": {"posting.graphemes"},
     "yaml": {"config.editing", "config.yaml_tree"},
     "zeroconf": {"cluster.tasks", "discovery"},
 }

@@ -1,4 +1,4 @@
-"""Text rules of X: length, web addresses, emoji, top-level domains; and graphemes."""
+"""Text rules of X: length, web addresses, emoji, top-level domains."""
 
 import re
 import unicodedata
@@ -363,17 +363,3 @@ def _weigh_plain(text: str) -> int:
         return len(text)
     rest, emoji = emoji_sequences().subn("", text)
     return emoji * _EMOJI + len(rest) + len(_HEAVY.findall(rest))
-
-
-def count_graphemes(text: str) -> int:
-    """Return the number of graphemes: a flag, an emoji family and é are one each."""
-    if text.isascii():  # in ASCII, only \r\n is one grapheme of two characters
-        return len(text) - text.count("\r\n")
-    return len(split_graphemes(text))
-
-
-def split_graphemes(text: str) -> list[str]:
-    """Return the graphemes of `text`."""
-    import wcwidth  # noqa: PLC0415 - 20 ms and 5 MB, needed for more than ASCII only
-
-    return list(wcwidth.iter_graphemes(text))

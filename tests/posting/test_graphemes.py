@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import grapheme as plain_wcwidth
 
-from pi_appliance.posting import x_text
+from pi_appliance.posting.graphemes import count_graphemes, split_graphemes
 
 ONE = regex.compile(r"\X")
 
@@ -64,24 +64,24 @@ dense = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
     ],
 )
 def test_a_grapheme_is_one_visible_character(text, characters):
-    assert x_text.split_graphemes(text) == characters
-    assert x_text.count_graphemes(text) == len(characters)
+    assert split_graphemes(text) == characters
+    assert count_graphemes(text) == len(characters)
 
 
 @given(st.one_of(dense, known, st.text(st.characters(max_codepoint=127))))
 def test_two_other_implementations_agree_on_any_text(text):
-    assert x_text.split_graphemes(text) == ONE.findall(text)
-    assert x_text.count_graphemes(text) == len(ONE.findall(text)) == len(list(plain_wcwidth.iter_graphemes(text)))
+    assert split_graphemes(text) == ONE.findall(text)
+    assert count_graphemes(text) == len(ONE.findall(text)) == len(list(plain_wcwidth.iter_graphemes(text)))
 
 
 @given(dense)
 def test_the_graphemes_form_the_text(text):
-    assert "".join(x_text.split_graphemes(text)) == text
+    assert "".join(split_graphemes(text)) == text
 
 
 def test_plain_text_is_counted_without_the_tables():
     script = (
-        "import sys; from pi_appliance.posting import x_text as graphemes;"
+        "import sys; from pi_appliance.posting import graphemes;"
         " graphemes.count_graphemes('plain'); print('wcwidth' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.config.redaction import Redactor
 from pi_appliance.errors import AccountBlocked, ApplianceError, Issues, Refused, Unavailable, Uncertain
-from pi_appliance.posting import x_text
+from pi_appliance.posting.graphemes import count_graphemes
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import CHECK_ACCOUNT, save_private
 from pi_appliance.storage.model import Picture
@@ -490,7 +490,7 @@ class BlueskyLimits:
 
     def text_length(self, text: str) -> int:
         """Return the number of graphemes."""
-        return x_text.count_graphemes(text)
+        return count_graphemes(text)
 
     def rejection_reason(self, post: Post) -> str:
         """Return why Bluesky would reject `post`, or an empty string."""

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from pi_appliance.config.options import NetworkDirs
 from pi_appliance.errors import ApplianceError, Issues, Refused, Unavailable
-from pi_appliance.posting import x_text
+from pi_appliance.posting.graphemes import count_graphemes
 from pi_appliance.posting.model import Post, PostLimits, Prompt, SentPost
 from pi_appliance.posting.networks import save_private
 from pi_appliance.storage.model import Picture
@@ -53,7 +53,7 @@ _MENTION = re.compile(r"(?<![=/\w])@([a-z0-9_]+(?:[.-]+[a-z0-9_]+)*)(?:@\w+(?:[.
 def text_length(text: str, address: int) -> int:
     """Return the length of `text` as Mastodon counts it; each web address counts `address`."""
     text, addresses = _ADDRESS.subn("x", text)
-    return x_text.count_graphemes(_MENTION.sub(r"@\1", text)) + addresses * (address - 1)
+    return count_graphemes(_MENTION.sub(r"@\1", text)) + addresses * (address - 1)
 
 
 def is_same_text(text: str, content: str) -> bool:
@@ -152,7 +152,7 @@ class MastodonLimits:
             case Counting.MASTODON:
                 return text_length(text, self.address)
             case Counting.GRAPHEMES:
-                return x_text.count_graphemes(text)
+                return count_graphemes(text)
             case Counting.CODE_POINTS:
                 return len(text)
 

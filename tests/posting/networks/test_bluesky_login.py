@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.posting import x_text
+from pi_appliance.posting.graphemes import count_graphemes
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import bluesky
 from pi_appliance.storage.model import Picture
@@ -76,7 +76,7 @@ def test_invalid_options_are_reported(keys, where):
 def test_a_limit_is_reported_with_its_count(server, place, post, wrong):
     limits = bluesky.post_limits(options(server), place)
     assert limits.rejection_reason(post) == wrong
-    assert limits.text_length(post.text) == x_text.count_graphemes(post.text)
+    assert limits.text_length(post.text) == count_graphemes(post.text)
     assert (limits.max_length, limits.prices) == (300, None)
     assert server.requests == [], "nobody is asked"
 

@@ -12,7 +12,7 @@ from pi_appliance.puzzles import Answer, Proof, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.board import BOARDS
 from pi_appliance.puzzles.peg_solitaire.notation import parse
-from pi_appliance.puzzles.peg_solitaire.solve import DepthFirstSearch, beam_search
+from pi_appliance.puzzles.peg_solitaire.search import DepthFirstSearch, beam_search
 from pi_appliance.puzzles.runtime import Interrupted, SearchRuntime
 from tests.examples import examples
 
