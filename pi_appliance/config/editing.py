@@ -228,9 +228,12 @@ class _Edit:
             self.splices.append((end, end, entries))
         else:
             column = last_key.start_mark.column
-            place = self._after_comments(self._line_end(end), column)
-            lines = "".join(f"\n{line}" for line in _block_lines(added, column))
-            self.splices.append((place, place, lines))
+            first = self._line_start(pairs[0][0].start_mark.index) if column else 0
+            last_line = self._after_comments(self._line_end(end), column)
+            for key, value in added.items():
+                place = self._example_end(key, column, first, last_line) or last_line
+                lines = "".join(f"\n{line}" for line in _block_lines({key: value}, column))
+                self.splices.append((place, place, lines))
 
     def _change_sequence(self, node: Any, before: list[Any], after: list[Any]) -> None:
         head = 0
@@ -377,10 +380,19 @@ class _Edit:
         while start:
             end = self._line_end(start)
             line = self.text[start:end]
-            if not line.lstrip().startswith("#") or len(line) - len(line.lstrip()) <= column:
-                break
-            line_end, start = end, self.text.find("\n", end) + 1
+            if line.strip():
+                if not line.lstrip().startswith("#") or len(line) - len(line.lstrip()) <= column:
+                    break
+                line_end = end
+            start = self.text.find("\n", end) + 1
         return line_end
+
+    def _example_end(self, key: str, column: int, start: int, end: int) -> int:
+        """Return the end of a commented `key` between `start` and `end`, or 0 if there is none."""
+        comment = f" {{{column}}}#"
+        example = rf"^{comment} ?{re.escape(key)}:.*(?:\n{comment}  .*)*"
+        match = re.compile(example, re.MULTILINE).search(self.text, start, end)
+        return len(self.text[: match.end()].rstrip("\r")) if match else 0
 
 
 def _children(node: Any) -> Iterator[Any]:

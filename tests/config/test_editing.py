@@ -93,6 +93,22 @@ def test_an_entry_is_removed_with_its_lines_only() -> None:
     assert "  # the alarm\n\n  # four times a day" in rewrite(FILE, remove_value(data_of(FILE), ("jobs", "wake")))
 
 
+def test_an_entry_is_added_below_its_commented_example() -> None:
+    text = "# the name\n# name: Kitchen\n\n# mqtt:\n#   host: a\n# other\njobs:\n  a: 1\n  # b: 2\n\n  c: 3\n"
+    new = {"jobs": {"a": 1, "c": 3, "b": 4}, "name": "Hall", "mqtt": {"host": "b"}}
+    assert rewrite(text, new) == (
+        "# the name\n# name: Kitchen\nname: Hall\n\n# mqtt:\n#   host: a\nmqtt:\n  host: b\n# other\n"
+        "jobs:\n  a: 1\n  # b: 2\n  b: 4\n\n  c: 3\n"
+    )
+
+
+def test_an_entry_is_added_below_the_comments_that_end_the_last_section() -> None:
+    text = "jobs:\n  a: 1\n\n  # an example\n  # b: 2\n\n# the end\n"
+    assert rewrite(text, {"jobs": {"a": 1}, "name": "Hall"}) == (
+        "jobs:\n  a: 1\n\n  # an example\n  # b: 2\nname: Hall\n\n# the end\n"
+    )
+
+
 def test_items_are_inserted_and_removed_between_comments() -> None:
     path = ("jobs", "tweets", "schedule")
     assert with_value(path, ["0 0 * * *", "0 6 * * *", "0 12 * * *"]) == ['+    - "0 6 * * *"']
