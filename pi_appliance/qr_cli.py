@@ -12,9 +12,10 @@ from pi_appliance.cli.client import config_option
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load_config
 from pi_appliance.config.options import Config, Web
+from pi_appliance.config.page_address import addresses
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.system import files
-from pi_appliance.web.qr_code import addresses, code_as_lines, code_as_svg
+from pi_appliance.web.qr_code import code_as_lines, code_as_svg
 from pi_appliance.wifi import hotspot
 
 

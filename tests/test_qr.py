@@ -7,6 +7,7 @@ import pytest
 import zxingcpp
 from PIL import Image
 
+from pi_appliance.config import page_address
 from pi_appliance.config.options import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import network
@@ -90,6 +91,6 @@ def test_an_unreachable_page_is_reported_with_a_remedy(installation: Installatio
     assert "listens on 127.0.0.1" in done.stderr
     assert "write host: 0.0.0.0 under web:; then the page asks for a password" in done.stderr
     with pytest.raises(Refused, match="port: 8080"):
-        qr_code.addresses(Web(host=EVERYWHERE, port=0))
+        page_address.addresses(Web(host=EVERYWHERE, port=0))
     with pytest.raises(Unavailable, match="no address"):
-        qr_code.addresses(Web(host="203.0.113.9"))
+        page_address.addresses(Web(host="203.0.113.9"))

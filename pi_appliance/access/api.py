@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from pi_appliance.access.authenticator import AccessDaemon
 from pi_appliance.access.devices import Device, Invitation
 from pi_appliance.access.password import store_password
-from pi_appliance.config import units
+from pi_appliance.config import page_address, units
 from pi_appliance.config.options import Web
 from pi_appliance.errors import ApplianceError, InvalidOption, Refused, UnknownName
 from pi_appliance.json_schema import Instant, Keyword
@@ -19,7 +19,6 @@ from pi_appliance.operations import Values
 from pi_appliance.roles import Role
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.storage.model import iso_time
-from pi_appliance.web import qr_code
 from pi_appliance.web.security import VISITOR
 
 _MAX_LIFETIME = timedelta(days=7)
@@ -162,7 +161,7 @@ def page_addresses(web: Web) -> list[str]:
         ApplianceError: There is none.
     """
     try:
-        return qr_code.addresses(web)
+        return page_address.addresses(web)
     except ApplianceError:
         host = VISITOR.get().host
         if not host or host.startswith(("localhost", "127.", "[::1]")):

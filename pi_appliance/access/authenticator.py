@@ -111,15 +111,17 @@ class Authenticator:
             raise HTTPException(401, "that is not the code; on the machine, `pi-appliance qr` shows it")
 
     def require_patience(self, address: str) -> None:
-        """Raise HTTPException 429 while `address` has to wait after wrong passwords or codes."""
+        """Raise HTTPException 429 while `address` has to wait after wrong attempts."""
         wait = self._failures.get(address, _Failures()).blocked_until - self._monotonic()
         if wait > 0:
             seconds = math.ceil(wait)
-            sentence = f"too many wrong passwords or codes from this address; try again in {seconds} s"
+            sentence = (
+                f"too many wrong attempts from this address (passwords, codes or links); try again in {seconds} s"
+            )
             raise HTTPException(429, sentence, headers={"Retry-After": str(seconds)})
 
     def note_failure(self, address: str) -> None:
-        """Let `address` wait longer after each wrong password or code."""
+        """Let `address` wait longer after each wrong password, code or link."""
         now, failures = self._monotonic(), self._failures.pop(address, _Failures())
         if now - failures.last_at > _FAILURES_MAX_AGE:
             failures = _Failures()

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
-from pi_appliance.config import secrets, units
+from pi_appliance.config import page_address, secrets, units
 from pi_appliance.config.loader import load_config, load_plugin, load_usable, local_zone, read_yaml
-from pi_appliance.config.options import Config, PluginConfig
+from pi_appliance.config.options import Config, PluginConfig, Web
 from pi_appliance.config.secrets import secret_names, secret_names_in
 from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, UnknownName
@@ -53,6 +53,8 @@ class NotifierConfig:
     pings: Mapping[str, str] = field(default_factory=dict)
     other_secrets: Collection[str] = ()
     """Names of the secrets of networks, which notifiers do not use."""
+    page: str = ""
+    """The address of the page for phones; "" if they cannot reach it."""
     is_complete: bool = True
     """Whether the file is valid. Only then is a name missing here certainly unknown."""
 
@@ -86,7 +88,15 @@ def _from_config(config: Config) -> NotifierConfig:
         on_failure=config.notify.on_failure or (),
         pings={name: job.healthchecks_url for name, job in config.jobs.items() if job.healthchecks_url},
         other_secrets=secret_names(config),
+        page=_page_for_phones(config.web),
     )
+
+
+def _page_for_phones(web: Web) -> str:
+    try:
+        return page_address.addresses(web)[0]
+    except ApplianceError:
+        return ""
 
 
 def _valid_settings(tree: Tree, path: Path) -> NotifierConfig:
@@ -236,8 +246,9 @@ class DeliveryBatch:
             return group[0].message
         events = [self._job_event(each) for each in group]
         if len(events) > 1:
-            return messages.digest(events, host=self._host)
-        return messages.message(events[0], host=self._host, zone=self._settings.time_zone)
+            return messages.digest(events, host=self._host, page=self._settings.page)
+        settings = self._settings
+        return messages.message(events[0], host=self._host, zone=settings.time_zone, page=settings.page)
 
     def _job_event(self, queued: OutboxMessage) -> messages.JobEvent:
         failures, since, log_path = 0, None, self._store.path.parent / "logs" / queued.job / f"{queued.run}.log"

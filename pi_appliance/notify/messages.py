@@ -1,4 +1,4 @@
-"""Texts of notifications: a short title, the event, its time, and the command for details."""
+"""Texts of notifications: a short title, the event, its time, and where the details are."""
 
 import re
 from collections.abc import Sequence
@@ -35,20 +35,25 @@ class JobEvent:
     since: datetime | None = None
 
 
-def message(event: JobEvent, *, host: str, zone: ZoneInfo) -> Message:
-    """Return the message about one event on `host`, with times in `zone`."""
+def message(event: JobEvent, *, host: str, zone: ZoneInfo, page: str = "") -> Message:
+    """Return the message about one event on `host`, with times in `zone`.
+
+    `page` is the address of the page for phones. If there is none, the message names a command.
+    """
     if event.event is Event.RECOVERY:
-        body = _paragraphs(_recovery_text(event, zone), *_run_details(event, zone))
+        body = _paragraphs(_recovery_text(event, zone), *_run_details(event, zone, page))
         return Message(title=f"{event.job} works again on {host}", body=body)
     tail = _log_tail(event.log)
     return Message(
         title=f"{event.job} {_failure_verb(event)} on {host}",
-        body=_paragraphs(_summary(event), *_run_details(event, zone), f"Its last output:\n{tail}" if tail else ""),
+        body=_paragraphs(
+            _summary(event), *_run_details(event, zone, page), f"Its last output:\n{tail}" if tail else ""
+        ),
     )
 
 
-def digest(events: Sequence[JobEvent], *, host: str) -> Message:
-    """Return one message about several events."""
+def digest(events: Sequence[JobEvent], *, host: str, page: str = "") -> Message:
+    """Return one message about several events. `page` is as for `message`."""
     failures = sum(each.event is Event.FAILURE for each in events)
     counts = (_count(failures, "failure", "failures"), _count(len(events) - failures, "recovery", "recoveries"))
     lines = [f"- {_one_line(each)}" for each in events[:_MAX_DIGEST_LINES]]
@@ -56,7 +61,9 @@ def digest(events: Sequence[JobEvent], *, host: str) -> Message:
         lines.append(f"- and {len(events) - _MAX_DIGEST_LINES} more")
     return Message(
         title=f"{', '.join(filter(None, counts))} on {host}",
-        body=_paragraphs("\n".join(lines), "All of them: pi-appliance jobs list"),
+        body=_paragraphs(
+            "\n".join(lines), f"All of them: {page}jobs" if page else "All of them: pi-appliance jobs list"
+        ),
     )
 
 
@@ -92,14 +99,15 @@ def _recovery_text(event: JobEvent, zone: ZoneInfo) -> str:
     return _paragraphs(_summary(event), since)
 
 
-def _run_details(event: JobEvent, zone: ZoneInfo) -> list[str]:
+def _run_details(event: JobEvent, zone: ZoneInfo, page: str) -> list[str]:
     run = event.run
     if run is None:
         return [f"Run {event.number} of {event.job}; the history no longer has it."]
     duration = f", it took {format_elapsed(run.duration)}" if run.attempts and run.duration is not None else ""
     attempts = f", {run.attempts} attempts" if run.attempts > 1 else ""
-    started = f"started by {run.trigger} at {format_time(run.started, zone)} ({zone.key})"
-    return [f"Run {run.id}, {started}{duration}{attempts}.\nMore: pi-appliance jobs log {run.id}"]
+    started = f"started by {run.trigger.word} at {format_time(run.started, zone)} ({zone.key})"
+    place = f"{page}runs/{run.id}" if page else f"pi-appliance jobs log {run.id}"
+    return [f"Run {run.id}, {started}{duration}{attempts}.\nMore: {place}"]
 
 
 def _one_line(event: JobEvent) -> str:

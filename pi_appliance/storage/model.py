@@ -23,6 +23,11 @@ class Trigger(StrEnum):
     MQTT = "mqtt"
     BUTTON = "button"
 
+    @property
+    def word(self) -> str:
+        """The word for it in a sentence: started by hand, by cron."""
+        return "hand" if self is Trigger.MANUAL else str(self)
+
 
 SCHEDULED = frozenset({Trigger.CRON, Trigger.DAEMON})
 """Causes of a run that belongs to a slot."""

@@ -21,7 +21,7 @@ _ERROR_RESPONSES = {
     "413": "The body is too long.",
     "421": "The request names another machine.",
     "422": "The arguments do not fit together, or one names nothing that is possible.",
-    "429": "There were too many wrong passwords. Retry-After says how many seconds to wait.",
+    "429": "There were too many wrong passwords, codes or links. Retry-After says how many seconds to wait.",
     "502": "The request was sent to a player or server that did not answer. Perhaps it was done.",
     "503": "The player cannot be reached, or a disk cannot be written. Nothing was done.",
     "504": "It took too long.",

@@ -28,6 +28,7 @@ from pi_appliance.config import units
 from pi_appliance.roles import Role
 from pi_appliance.web.params import FORMS
 from pi_appliance.web.security import VISITOR, least_role
+from pi_appliance.web.sentences import as_sentence
 
 _TYPES = {
     ".css": "text/css",
@@ -173,6 +174,7 @@ class Pages:
             "elapsed": lambda length: "-" if length is None else units.format_elapsed(length),
             "money": units.format_money,
             "shorten": lambda text: text if len(text) <= MAX_LISTED_TEXT else f"{text[: MAX_LISTED_TEXT - 1]}…",
+            "sentence": as_sentence,
             "segment": lambda text: quote(str(text), safe=""),
         }
 

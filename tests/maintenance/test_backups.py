@@ -131,7 +131,7 @@ def test_what_cannot_be_restored_is_refused_and_leaves_nothing(prepared: Install
             assert b"token" not in page
         too_large = appliance.request("/system/backup", "x", Content_Length="900000000000")
         assert too_large.status == 413
-        assert "the file is too large: there is space for" in too_large.text
+        assert "The file is too large: there is space for" in too_large.text
         cut = send_request(appliance.origin, "/system/backup", b"--xyz\r\n\r\n" + good, Content_Type=FORM)
         assert (cut[0], b"ended too early" in cut[1]) == (400, True)
         assert list(prepared.state.glob(".*upload*")) + list(prepared.state.glob(".archive-check*")) == []

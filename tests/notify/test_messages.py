@@ -1,5 +1,6 @@
 """The text of messages: a first line that fits a phone, then details and the remedy."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -54,6 +55,16 @@ def test_a_failure_shows_job_time_count_and_remedy():
 )
 def test_the_first_line_shows_the_kind_of_failure(outcome, title):
     assert messages.message(make_event(outcome), host="pi", zone=ZONE).title == title
+
+
+def test_the_details_are_on_the_page_if_phones_reach_it():
+    by_hand = make_event()
+    by_hand = replace(by_hand, run=replace(by_hand.run, trigger=Trigger.MANUAL))
+    message = messages.message(by_hand, host="pi", zone=ZONE, page="http://192.168.1.5:8080/")
+    assert message.body.endswith("\nMore: http://192.168.1.5:8080/runs/12")
+    assert "Run 12, started by hand at " in message.body
+    several = messages.digest([by_hand, by_hand], host="pi", page="http://192.168.1.5:8080/")
+    assert several.body.endswith("All of them: http://192.168.1.5:8080/jobs")
 
 
 def test_a_recovery_shows_the_length_of_the_outage():

@@ -185,7 +185,7 @@ def test_the_owner_settles_an_uncertain_post(appliance: ServedAppliance, answer:
     record = add_post(appliance, "perhaps", PostState.UNCERTAIN, "no answer came", cost="0.2")
     page = section(appliance.request("/posts").text, "Only you can tell")
     assert "perhaps" in page
-    assert "no answer came. Look at the account: is it there?" in line(page)
+    assert "No answer came. Look at the account: is it there?" in line(page)
     forms = re.findall(r'method="post" action="([^"]+)"', page)
     assert forms == [f"/do/posts/{record.id}/resolve"] * 3
     assert re.findall(r'name="answer" value="(\w+)"', page) == ["there", "post", "drop"]
@@ -200,7 +200,7 @@ def test_the_owner_settles_an_uncertain_post(appliance: ServedAppliance, answer:
     assert section(appliance.request("/posts").text, "Only you can tell") == ""
     assert appliance.daemon.woken == 1
     again = appliance.request(f"/do/posts/{record.id}/resolve", f"answer={answer}")
-    assert (again.status, "no uncertain post is called" in again.text) == (404, True)
+    assert (again.status, "No uncertain post is called" in again.text) == (404, True)
     assert appliance.daemon.woken == 1
 
 

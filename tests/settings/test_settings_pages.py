@@ -218,7 +218,7 @@ def test_a_notifier_and_a_player_are_tested_with_one_press(browser: Browser, tmp
             expect(notice).to_have_text("Sent. Look for the message.", timeout=20_000)
             assert recorder.requests[0].json["title"] == "a test from Kitchen"
             test.last.tap()
-            expect(notice).to_have_text("gone: not sent: not reached: nothing listens there", timeout=20_000)
+            expect(notice).to_have_text("gone: not sent: not reached: nothing listens there.", timeout=20_000)
             expect(test).to_have_count(2)  # as before they were pressed
             page.locator("[name='player.with.address']").fill("127.0.0.1:2")
             page.get_by_role("button", name="Check").tap()

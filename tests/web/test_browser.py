@@ -287,7 +287,7 @@ def test_a_refusal_stays_visible_after_an_event(browser: Browser, served_applian
             "(form) => form.querySelector('#toggle').setAttribute('formaction', '/player/no')"
         )
         page.get_by_role("button", name="Pause").tap()
-        expect(page.locator("#notice")).to_contain_text("there is no such address")
+        expect(page.locator("#notice")).to_contain_text("There is no such address")
         served_appliance.call_in_loop(lambda: served_appliance.player.set_state(volume=7))
         expect(page.locator("#volume-line")).to_have_value("7")
         expect(page.locator("#notice")).to_be_visible()
@@ -377,7 +377,7 @@ def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:
     with serving(config) as served_appliance, phone(browser, served_appliance, complaints=[]) as page:
         page.get_by_label("Password").fill("guess")
         page.get_by_role("button", name="Sign in").tap()
-        expect(page.get_by_role("alert")).to_contain_text("that is not the password")
+        expect(page.get_by_role("alert")).to_contain_text("That is not the password")
         page.get_by_label("Password").fill("open sesame")
         page.get_by_role("button", name="Sign in").tap()
         page.get_by_role("button", name="Pause").tap()

@@ -96,18 +96,18 @@ def test_a_wrong_value_is_shown_at_its_field_and_nothing_is_lost(appliance: Serv
     before, form_fields = text_of(appliance), fields(appliance.request("/jobs/daily/edit").text)
     answer = send(appliance, "/jobs/daily/edit", form_fields, nice="99", cron="66 * * * *", repeat="cron")
     assert answer.status == 422
-    assert "invalid minute" in answer.text
+    assert "Invalid minute" in answer.text
     answer = send(appliance, "/jobs/daily/edit", form_fields, **{"with.lines": "", "nice": "99", "with.network": "zzz"})
-    assert re.search(r'id="error-with.lines">it is needed', answer.text)
+    assert re.search(r'id="error-with.lines">It is needed', answer.text)
     answer = send(appliance, "/jobs/daily/edit", form_fields, nice="99")
     assert re.search(r'id="error-nice">99 is not a valid niceness; write 0 to 19', answer.text)
     assert "<details ><summary>Other events" in answer.text, "nothing in it was filled in"
     answer = send(appliance, "/jobs/daily/edit", form_fields, **{"retry.delay": "soon"})
-    assert re.search(r'id="error-retry.delay">write a duration', answer.text)
+    assert re.search(r'id="error-retry.delay">Write a duration', answer.text)
     assert 'value="soon"' in answer.text
     assert text_of(appliance) == before
     unknown = send(appliance, "/jobs/daily/edit", form_fields, **{"with.network": "zzz"})
-    assert "no network is called" in unescape(unknown.text)
+    assert "No network is called" in unescape(unknown.text)
 
 
 def test_the_puzzle_is_chosen_from_those_that_there_are(appliance: ServedAppliance) -> None:
@@ -191,11 +191,11 @@ def test_a_program_is_neither_shown_nor_changed_in_the_form_or_the_text(applianc
         ("repeat=cron&cron=" + quote("*/45 * * * *"), "write a step that divides 60", ""),
         ("repeat=boot", "Once each time the machine starts", ""),
         ("repeat=none", "Only when you start it", ""),
-        ("repeat=times&times=&days=", "write a time of day, such as 06:00", ""),
+        ("repeat=times&times=&days=", "Write a time of day, such as 06:00", ""),
         ("repeat=monthly&day=31&time=x", "is not a valid time of day", ""),
-        ("repeat=every&count=x&unit=m", "write how many minutes or hours", ""),
-        ("repeat=times&times=06:00&one_in=0", "write how many times there are", ""),
-        ("repeat=times&times=06:00&time-zone=Mars", "no time zone is called 'Mars'", ""),
+        ("repeat=every&count=x&unit=m", "Write how many minutes or hours", ""),
+        ("repeat=times&times=06:00&one_in=0", "Write how many times there are", ""),
+        ("repeat=times&times=06:00&time-zone=Mars", "No time zone is called 'Mars'", ""),
     ],
 )  # fmt: skip
 def test_a_schedule_is_shown_in_words_while_one_types(

@@ -75,7 +75,9 @@ def test_a_clock_that_is_not_set_a_player_away_and_a_wrong_file_are_shown(applia
     )
     page = appliance.request("/jobs").text
     assert "wait for it, at most 2 minutes more. Connect the machine to the internet." in page
-    assert "start it (sudo systemctl start mpd)" in page
+    assert "is not reached: start it." in page
+    assert "sudo" not in page, "nobody can type a command on a phone"
+    assert 'href="/system/power"' in page
     assert 'action="/do/player/reconnect"' in page
     assert "The configuration file is wrong." in page
     assert "The clock is not set yet" in appliance.request("/more").text

@@ -200,7 +200,7 @@ def test_search_results_are_added_to_the_queue(
     ("path", "fields", "why"),
     [
         ("player/queue/add", {"uri": "a.ogg", "where": "here"}, "'where' must be one of end, next, replace"),
-        ("player/queue/add", {"where": "end"}, "nothing is named to play"),
+        ("player/queue/add", {"where": "end"}, "Nothing is named to play"),
         ("player/queue/remove", {"ids": "first"}, "'ids' must be a list"),
         ("player/queue/save", {"name": ""}, "'name' must be a line of 1 to 200 characters"),
         ("player/playlists/a/rename", {"to": ""}, "'to' must be a line of 1 to 200 characters"),
@@ -209,7 +209,7 @@ def test_search_results_are_added_to_the_queue(
         ("stations", {"name": "x", "url": ""}, "'url' must be a line of 1 to 2000 characters"),
         ("player/modes", {"single": "often"}, "'single' must be one of off, on, once"),
         ("player/modes", {"repeat": "yes"}, "'repeat' must be on or off"),
-        ("player/modes", {"bass": "on"}, "modes takes no 'bass'"),
+        ("player/modes", {"bass": "on"}, "Modes takes no 'bass'"),
     ],
 )
 def test_an_invalid_form_is_reported_and_changes_nothing(

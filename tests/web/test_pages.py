@@ -102,7 +102,7 @@ def test_without_a_player_the_page_shows_the_reason_and_the_jobs(tmp_path: Path)
 
 def test_the_private_mpd_is_mentioned(appliance: ServedAppliance) -> None:
     appliance.daemon.hub.error, appliance.daemon.hub.uses_fallback = "the silent player is used", True
-    assert '<p class="note" id="player-problem" >the silent player is used</p>' in appliance.request("/").text
+    assert '<p class="note" id="player-problem" >The silent player is used.</p>' in appliance.request("/").text
 
 
 def test_an_empty_queue_is_mentioned(appliance: ServedAppliance) -> None:
@@ -135,7 +135,7 @@ def test_a_running_job_is_not_started_twice(tmp_path: Path) -> None:
         appliance.request("/do/jobs/slow/run", "")
         appliance.wait_until(lambda: "running" in appliance.request("/jobs").text)
         answer = appliance.request("/do/jobs/slow/run", "")
-        assert (answer.status, "slow is running already, as run 1" in answer.text) == (409, True)
+        assert (answer.status, "Slow is running already, as run 1" in answer.text) == (409, True)
         assert 'action="/do/jobs/slow/run"' not in appliance.request("/jobs").text
         assert 'action="/do/jobs/slow/cancel"' in appliance.request("/jobs").text
         gate.touch()
@@ -165,7 +165,7 @@ def test_an_error_ends_before_the_way_back_begins(appliance: ServedAppliance) ->
     assert page.status == 404
     message = re.search(r'<p class="pre" id="error">(.*?)</p>\s*<p><a [^>]*>Back to the first page</a></p>', page.text)
     assert message
-    assert message[1].startswith("no run is called &#39;999&#39;")
+    assert message[1].startswith("No run is called &#39;999&#39;")
     assert "<" not in message[1]
 
 
@@ -414,7 +414,7 @@ BEYOND = [
 def test_a_missing_page_is_404_with_a_sentence(appliance: ServedAppliance, path: str) -> None:
     answer = appliance.request(path)
     assert answer.status == 404
-    assert "no " in answer.text
+    assert "no " in answer.text.lower()
     assert "Traceback" not in answer.text
 
 

@@ -77,7 +77,7 @@ def test_the_list_answers_at_once_too_and_a_refusal_gives_the_button_back(
         card.get_by_role("button", name="Run now").tap()
         expect(card.get_by_role("button", name="Starting …")).to_be_visible()
         waiting[0].fulfill(status=409, json={"error": "it is running already"})
-        expect(page.locator("#notice")).to_have_text("it is running already")
+        expect(page.locator("#notice")).to_have_text("It is running already.")
         expect(card.get_by_role("button", name="Run now")).to_be_enabled()
 
 

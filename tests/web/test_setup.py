@@ -160,7 +160,7 @@ def test_the_way_back_never_leads_to_a_form_that_was_sent(browser: Browser, new:
             page.get_by_label("Again").fill(again)
             page.get_by_role("button", name="Save and continue").tap()
             if again != "open sesame":
-                expect(page.locator("#notice")).to_contain_text("the two passwords differ")
+                expect(page.locator("#notice")).to_contain_text("The two passwords differ")
         expect(page).to_have_url(f"{new.origin}/setup/name")
         page.go_back()
         expect(page).to_have_url(f"{new.origin}/setup/name")
@@ -176,7 +176,7 @@ def test_each_step_changes_the_file_and_nothing_else_in_it(config: Path, new: Se
     assert new.request("/setup/name", "name=" + "x" * 41).status == 422
     answer = new.request("/setup/time-zone", "zone=Mars/Base")
     assert (answer.status, "appliance.yaml" in answer.text) == (422, False)
-    assert "no time zone is called &#39;Mars/Base&#39;" in answer.text
+    assert "No time zone is called &#39;Mars/Base&#39;" in answer.text
     assert '<option value="Asia/Kolkata">' in new.request("/setup/time-zone").text
     assert new.request("/setup/time-zone", "zone=Asia/Kolkata").headers["location"] == "/setup/music"
     after = config.read_text()
@@ -211,7 +211,7 @@ def test_the_test_sound_is_an_announcement_within_the_limits(config: Path, new: 
     assert new.player.now.volume == 20
     assert [(each.job, each.arguments["source"]) for each in sounds] == [("announce", "chime")]
     failed = new.request("/setup/sound", "volume=20")
-    assert (failed.status, "no such card" in failed.text, "A chime plays" in failed.text) == (422, True, False)
+    assert (failed.status, "No such card" in failed.text, "A chime plays" in failed.text) == (422, True, False)
     new.daemon.hub.list_player, new.daemon.hub.error = None, "nothing listens at localhost:6600; start it"
     page = new.request("/setup/music").text
     assert "nothing listens at localhost:6600; start it" in page

@@ -1,5 +1,7 @@
 // Calls of the JSON API, and forms that use it without a reload. Errors are shown at the top of the page.
 
+import { messageIn, showSentence } from "./sentences.js";
+
 export const NO_ANSWER = "The appliance does not answer. Is this phone in its network?";
 const PATIENCE = 250; // milliseconds without an effect after a press
 const ANSWER_TIME = 6000; // milliseconds
@@ -92,7 +94,7 @@ export function sendBusyForms() {
 export function errorIn(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const found = page.querySelector("main [role=alert], #error") ?? page.querySelector("main") ?? page.body;
-  return found.textContent.trim();
+  return messageIn(found);
 }
 
 export function sendFormsToApi(onResult) {
@@ -118,7 +120,7 @@ export function sendFormsToApi(onResult) {
 export function showNotice(sentence, kind = "") {
   const notice = document.getElementById("notice");
   notice.hidden = !sentence;
-  notice.textContent = sentence;
+  showSentence(notice, sentence);
   notice.className = `notice ${kind}`;
   if (sentence) notice.scrollIntoView({ block: "nearest" });
 }

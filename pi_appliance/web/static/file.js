@@ -1,6 +1,7 @@
 // The editor of the configuration file: its problems and what fits at the cursor, as one types.
 
 import { callApi } from "./api.js";
+import { showSentence } from "./sentences.js";
 
 const DELAYS = { complete: 100, check: 250 }; // milliseconds without a key
 const file = document.getElementById("file");
@@ -39,7 +40,9 @@ function problemLine(problem) {
   const paragraph = document.createElement("p");
   const link = Object.assign(document.createElement("a"), { href: "#file", textContent: `Line ${problem.line}` });
   link.dataset.line = problem.line;
-  paragraph.append(link, `: ${sentence(problem)}`);
+  const text = document.createElement("span");
+  showSentence(text, sentence(problem));
+  paragraph.append(link, ": ", text);
   return paragraph;
 }
 
@@ -80,7 +83,7 @@ function option({ text, help }, index) {
 function showAtLine() {
   const { line } = cursor();
   const found = problems.find((problem) => problem.line === line && problem.message);
-  note.textContent = found ? sentence(found) : "";
+  showSentence(note, found ? sentence(found) : "");
   note.hidden = !found;
   list.hidden = !list.children.length;
   atLine.hidden = note.hidden && list.hidden;

@@ -2,6 +2,7 @@
 
 import { apiPath, callApi, fetchPart } from "./api.js";
 import { showCover, showToggle } from "./mini.js";
+import { showSentence } from "./sentences.js";
 import { trackTime } from "./time.js";
 
 const byId = (id) => document.getElementById(id);
@@ -15,6 +16,7 @@ export function showMusic(music) {
   const { player } = music;
   showText(byId("player-problem"), music.error);
   byId("player").hidden = !player;
+  if (byId("player-help")) byId("player-help").hidden = Boolean(player);
   playing = player && { ...player, receivedAt: performance.now() };
   if (!player) return;
   const { track } = player;
@@ -102,5 +104,5 @@ function setSlider(slider, value) {
 
 function showText(element, sentence) {
   element.hidden = !sentence;
-  element.textContent = sentence;
+  showSentence(element, sentence);
 }

@@ -10,7 +10,7 @@ followState(); // the mini player
 sendFormsToApi((path, button, result, endBusy) => {
   endBusy();
   if (path.startsWith("/config/history/")) location.assign("/settings?saved");
-  else if (path === "/player/check") showNotice(`${result.text}.`, "good");
+  else if (path === "/player/check") showNotice(result.text, "good");
   else showTests(result);
 });
 
