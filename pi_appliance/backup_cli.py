@@ -133,8 +133,8 @@ def restore(file: Path, config: Path, only: tuple[str, ...], as_json: bool) -> N
         if not as_json:
             click.echo(note, err=err)
 
-    if playlists and not _import_playlists(config, playlists, file, say):
-        wanted.remove(Part.PLAYLISTS)
+    if not playlists or not _import_playlists(config, playlists, file, say):
+        wanted.discard(Part.PLAYLISTS)
     if as_json:
         result: RestoredBackupJson = {
             "file": str(file),

@@ -254,7 +254,7 @@ def json_option(command: Command) -> Command:
 
 def print_json(value: object) -> None:
     """Print `value` in a line of JSON."""
-    click.echo(json.dumps(to_json(value), ensure_ascii=False))
+    click.echo(json.dumps(to_json(value)))  # escapes, because a path may hold bytes that are not UTF-8
 
 
 def show_result(value: object, text: str, *, as_json: bool) -> None:

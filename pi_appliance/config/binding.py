@@ -60,8 +60,8 @@ class _Issue(NamedTuple):
     at_key: bool = False
 
     def concerns(self, keys: Container[object]) -> bool:
-        """Return whether it is about one of `keys`, or names one in its text."""
-        named = re.findall(r"[\w-]+", f"{self.wrong} {self.right}")
+        """Return whether it is about one of `keys`, or its text has one, such as `fade:`."""
+        named = re.findall(r"([\w-]+)(?:`|:)", f"{self.wrong} {self.right}")
         return any(key in keys for key in (*self.path[:1], *named))
 
 

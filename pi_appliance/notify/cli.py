@@ -68,16 +68,19 @@ def send(title: str, names: tuple[str, ...], as_json: bool, config: Path) -> Non
         if not as_json:
             click.echo(text, err=err)
 
-    for name, error in delivery.deliver_now(settings, recipients, message).items():
-        results.append({"notifier": name, "error": None if error is None else str(error)})
-        if error is None:
-            say(f"{name}: sent", err=False)
-            continue
-        say(visible(f"{name}: not sent: {error}"), err=True)
-        delivery.enqueue(settings, name, message)
-        say(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
-    if as_json:
-        print_json(results)
+    errors = delivery.deliver_now(settings, recipients, message)
+    try:
+        for name, error in errors.items():
+            results.append({"notifier": name, "error": None if error is None else str(error)})
+            if error is None:
+                say(f"{name}: sent", err=False)
+                continue
+            say(visible(f"{name}: not sent: {error}"), err=True)
+            delivery.enqueue(settings, name, message)
+            say(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)
+    finally:  # a message that cannot be stored does not hide which ones were sent
+        if as_json:
+            print_json(results)
 
 
 # Texts for a terminal

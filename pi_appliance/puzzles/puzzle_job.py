@@ -123,7 +123,11 @@ _CHECKPOINT_WRITES = Size(local.CHECKPOINT_WRITES)
 class Options:
     """The keys that a job of this kind has under `with:`."""
 
-    puzzle: Annotated[str, "name of the puzzle, such as sudoku"]
+    puzzle: Annotated[
+        str,
+        "battleship, bimaru, connect-four, panguru, peg-solitaire, rubiks-cube, solitaire-chess, sudoku, or one that "
+        "a plug-in adds",
+    ]
     boards: Annotated[
         list[Path],
         "known boards by name, your own by file; default: all known ones, or none with `generate` or `precompute`",

@@ -195,3 +195,7 @@ def test_without_a_state_folder_nothing_is_stored(installation):
     assert done.returncode == 75
     assert done.stderr.splitlines()[-1].startswith("pi-appliance: the message cannot be stored")
     assert not installation.state.exists()
+    as_json = installation.run("notifiers", "send", "it fell over", "--json", environment=HOOK)
+    assert as_json.returncode == 75
+    assert [(each["notifier"], bool(each["error"])) for each in json.loads(as_json.stdout)] == [("phone", True)]
+    assert as_json.stderr.startswith("pi-appliance: the message cannot be stored")

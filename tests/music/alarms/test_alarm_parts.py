@@ -266,6 +266,17 @@ def test_invalid_keys_are_reported(tmp_path, lines, wrong):
     assert len(problems.value.problems) == 1
 
 
+def test_a_wrong_value_hides_no_key_of_another_action(tmp_path):
+    with pytest.raises(ConfigError) as problems:
+        load_config(config(tmp_path, "action: alarm, volume: 300, in: 5m, source: x"))
+    assert sorted(each.message.partition(";")[0] for each in problems.value.problems) == [
+        "300 is not a valid volume",
+        "in does not belong to action: alarm",
+        "source does not belong to action: alarm",
+        "the alarm has nothing to play",
+    ]
+
+
 def test_a_machine_without_a_speech_program_is_a_warning(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert options("announce", text="Dinner").warnings() == [
