@@ -1,5 +1,6 @@
 """The first pages of Music, Jobs and More, and their banner."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Sequence
@@ -18,9 +19,10 @@ from pi_appliance.config.options import Config
 from pi_appliance.diagnostics.health import find_player_problem, find_problems
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.jobs import serializers
+from pi_appliance.jobs.editor import find_deleted
 from pi_appliance.jobs.pages import JobPages
 from pi_appliance.jobs.run_options import own_page
-from pi_appliance.music.alarms.alarm_control import Alarm, alarms
+from pi_appliance.music.alarms.alarm_control import Alarm, alarms, sleep_timer
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.model import Queue, Station
 from pi_appliance.music.mpd.proxy import password_problem
@@ -61,6 +63,7 @@ class HomePages:
             Route("/jobs", self.jobs),
             RoleRoute("/more", self.more, Role.GUEST),
             RoleRoute("/parts/banner", self.banner_part, Role.CONTROL),
+            RoleRoute("/parts/sleep", self.sleep_part, Role.CONTROL),
             RoleRoute("/parts/queue", self.queue_part, Role.GUEST),
         ]
 
@@ -86,6 +89,7 @@ class HomePages:
             queue_key=f"{state.queue_version},{state.track.id if state.track else ''}" if state else "",
             banner=create_banner(services.daemon, services.appliance.jobs(now), now),
             brief=True,
+            sleep=sleep_timer(services.appliance),
         )
 
     async def jobs(self, request: Request) -> Response:
@@ -93,7 +97,7 @@ class HomePages:
         appliance, now = self._services.appliance, self._services.now()
         every, start = appliance.jobs(now), query_number(request, "start") or 0
         views = [view for view in every if not own_page(view.job)]
-        started = request.query_params.get("started")
+        started, deleted = request.query_params.get("started"), request.query_params.get("deleted", "")
         return self._pages.page(
             "home/jobs.html",
             banner=create_banner(self._services.daemon, every, now),
@@ -104,6 +108,7 @@ class HomePages:
             length=len(views),
             digest=post_digest(appliance, now),
             started=started if started in appliance.config.jobs else "",
+            deleted=await asyncio.to_thread(find_deleted, self._services.config_file, deleted),
             **self._jobs.newest_reports(),
         )
 
@@ -131,6 +136,10 @@ class HomePages:
         now = self._services.now()
         banner = create_banner(self._services.daemon, self._services.appliance.jobs(now), now)
         return self._pages.page("home/_banner.html", banner=banner, brief="brief" in request.query_params)
+
+    async def sleep_part(self, _: Request) -> Response:
+        """Return the sleep timer beside the title of Music."""
+        return self._pages.page("home/_sleep.html", sleep=sleep_timer(self._services.appliance))
 
     async def queue_part(self, _: Request) -> Response:
         """Return the next tracks of the queue."""

@@ -4,15 +4,17 @@ Only values that differ are written, so that the rest of an entry stays byte for
 neither added nor changed here (config/hidden_programs.py).
 """
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import dedent, indent
 from typing import Any
 
 from pi_appliance.config import editing, hidden_programs, loader
-from pi_appliance.config.config_file import Change, ConfigFile
+from pi_appliance.config.config_file import Change, ConfigFile, EarlierText
 from pi_appliance.config.options import Config, Job
 from pi_appliance.config.yaml_tree import Tree, YamlPath, parse_yaml
 from pi_appliance.errors import ConfigError, InvalidOption, Refused, UnknownName, suggest
@@ -153,6 +155,26 @@ def remove_job(file: ConfigFile, name: str) -> None:
         return editing.remove_value(data, ("jobs", name))
 
     edit_file(file, remove)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedJob:
+    """A job that the last change of the file removed. `before` is the text that still has it."""
+
+    job: str
+    before: EarlierText
+
+
+def find_deleted(file: ConfigFile, name: str) -> DeletedJob | None:
+    """Return the job `name` if the last change of the file removed it."""
+    before = next(iter(file.earlier_texts()), None) if name else None
+    if before is None:
+        return None
+    with contextlib.suppress(ConfigError):  # one of the texts is wrong
+        texts = file.earlier_text(before.name), file.read()[0]
+        had, has = (name in (value_at(parse_yaml(text, name).data, ("jobs",)) or {}) for text in texts)
+        return DeletedJob(name, before) if had and not has else None
+    return None
 
 
 def require_idle(appliance: Appliance, name: str) -> None:

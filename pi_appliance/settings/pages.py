@@ -1,8 +1,10 @@
 """The pages of the settings: forms for the common keys, and the text of the file."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from starlette.requests import Request
@@ -11,7 +13,7 @@ from starlette.routing import Route
 
 from pi_appliance import plugins
 from pi_appliance.config import editing, hidden_programs
-from pi_appliance.config.config_file import Change
+from pi_appliance.config.config_file import Change, EarlierText
 from pi_appliance.config.options import Config, PluginConfig, Radio, Retention, Updates, VolumePolicy
 from pi_appliance.config.schema import option_rows
 from pi_appliance.config.yaml_tree import YamlPath, parse_yaml
@@ -19,11 +21,12 @@ from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.scheduling.daemon_interface import Services
 from pi_appliance.settings import api
 from pi_appliance.system.files import display_path
-from pi_appliance.web.pages import Pages
+from pi_appliance.web.pages import Pages, day_and_time
 from pi_appliance.web.params import form
 
 _MAX_FIELDS = 100
 _MAX_FORM = 2_000_000  # bytes: in a form, a character may take several
+_RESTORED = {api.LAST_GOOD: "The last good text"}
 _QUIET: YamlPath = ("volume", "quiet")
 _QUIET_KEYS = ("from", "to", "maximum")
 
@@ -127,9 +130,7 @@ class SettingsPages:
         return await self._form_page(
             _shown_values(data),
             version,
-            saved="saved" in request.query_params,
-            answers="answers" in request.query_params,
-            tested=request.query_params.get("tested", ""),
+            done=request.query_params,
         )
 
     async def save(self, request: Request) -> Response:
@@ -170,13 +171,14 @@ class SettingsPages:
         values: Mapping[str, str],
         version: str,
         *,
-        saved: bool = False,
-        answers: bool = False,
-        tested: str = "",
+        done: Mapping[str, str] = MappingProxyType({}),
         problems: Sequence[str] = (),
         is_broken: bool = False,
     ) -> Response:
         history = await asyncio.to_thread(self._services.config_file.earlier_texts)
+        labels = self._labels(history)
+        restored_texts = {name: f"The text in use until {label}" for name, label in labels.items()} | _RESTORED
+        tested = done.get("tested", "")
         return self._pages.page(
             "settings/settings.html",
             422 if problems and not is_broken else 200,
@@ -186,13 +188,23 @@ class SettingsPages:
             file_version=version,
             quiet_rows=_quiet_rows(values),
             quiet_keys=_QUIET_KEYS,
-            saved=saved,
-            answers=answers,
+            saved="saved" in done,
+            restored=restored_texts.get(done.get("restored", "")),
+            answers="answers" in done,
             tested=tested if tested in self._services.appliance.config.notifiers else "",
             problems=problems,
             history=history,
+            labels=labels,
             notifiers=self._services.appliance.config.notifiers,
         )
+
+    def _labels(self, history: Sequence[EarlierText]) -> Mapping[str, str]:
+        """Return when each text was replaced, with the second if another has the same minute."""
+        now, zone = self._services.now(), self._services.appliance.config.time_zone
+        minutes = {each.name: day_and_time(each.replaced_at, now, zone) for each in history}
+        counts = Counter(minutes.values())
+        seconds = {each.name: f":{each.replaced_at:%S}" for each in history if counts[minutes[each.name]] > 1}
+        return {name: minute + seconds.get(name, "") for name, minute in minutes.items()}
 
     async def show_file(self, request: Request) -> Response:
         """Show the text of the file."""
@@ -231,11 +243,13 @@ class SettingsPages:
         diff: str = "",
         problems: Sequence[Mapping[str, object]] = (),
     ) -> Response:
+        history = await asyncio.to_thread(self._services.config_file.earlier_texts)
         return self._pages.page(
             "settings/file.html",
             status,
             is_broken=bool(problems) and status == 200,  # the file itself is wrong, not the text that was typed
-            history=await asyncio.to_thread(self._services.config_file.earlier_texts),
+            history=history,
+            labels=self._labels(history),
             lines=["", *text.split("\n")],
             text=text,
             file_version=version,

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
+from pi_appliance.config.config_file import FOLDER
 from tests.fakes.http_recorder import http_recorder
 from tests.web.chromium import CHROMIUM
 from tests.web.served_appliance import ServedAppliance, configuration, serving
@@ -196,6 +197,34 @@ def test_the_owner_goes_back(appliance: ServedAppliance) -> None:
     action = re.search(r'action="(/do/config/history/[^"]*)"', appliance.request("/settings").text)[1]
     assert appliance.request(action, urlencode({"return_to": "/settings?saved"})).status == 303
     assert text_of(appliance) == before
+
+
+def test_texts_of_the_same_minute_have_their_seconds(appliance: ServedAppliance) -> None:
+    folder = appliance.daemon.appliance.config.state_dir / FOLDER
+    folder.mkdir(exist_ok=True)
+    for time in ("2025-03-01T16-40-05", "2025-03-01T16-40-48", "2025-03-01T16-52-30"):
+        (folder / f"{time}.000000Z.yaml").write_text("jobs: {}\n", "utf-8")
+    for path in ("/settings", "/settings/file"):
+        shown = re.findall(r"In use until ([^<]*)", appliance.request(path).text)
+        assert shown == ["1 Mar 2025 16:52", "1 Mar 2025 16:40:48", "1 Mar 2025 16:40:05"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_the_page_says_that_an_earlier_text_is_in_use(
+    browser: Browser, appliance: ServedAppliance, script: bool
+) -> None:
+    save(appliance, volume__maximum="70")
+    with phone(browser, appliance, script=script, path="/settings") as page:
+        link = page.get_by_role("link", name="Edit appliance.yaml").bounding_box()
+        assert link
+        assert link["height"] >= 44
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Go back").tap()
+        said = page.get_by_role("status").filter(has_text="is in use again")
+        expect(said).to_contain_text("The text in use until today")
+        expect(said).to_be_in_viewport()
 
 
 @pytest.mark.slow

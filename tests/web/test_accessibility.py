@@ -114,6 +114,21 @@ def test_every_page_is_accessible(browser: Browser, appliance: ServedAppliance, 
 
 
 @pytest.mark.slow
+def test_every_page_fits_a_phone_with_large_text(browser: Browser, appliance: ServedAppliance) -> None:
+    page = browser.new_context(viewport={"width": 390, "height": 844}, bypass_csp=True).new_page()
+    too_wide = {}
+    for path in open_every_page(page, appliance):
+        page.evaluate("document.documentElement.style.fontSize = '200%'")
+        widths = [page.evaluate(WIDTHS)[0]]
+        page.evaluate(_OPEN_ALL)
+        widths.append(page.evaluate(WIDTHS)[0])
+        if max(widths) > 390:
+            too_wide[path] = widths
+    page.context.close()
+    assert not too_wide
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", plugins.names("puzzles"))
 def test_the_report_of_each_puzzle_is_accessible(browser: Browser, tmp_path: Path, name: str) -> None:
     board = Path(next(iter(plugins.load("puzzles", name).BOARDS)))

@@ -244,7 +244,20 @@ def test_the_form_on_a_phone(browser: Browser, appliance: ServedAppliance) -> No
         page.get_by_text("Delete").first.tap()
         page.get_by_role("button", name="Delete it").tap()
         expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
-    assert list(appliance.daemon.appliance.config.jobs) == ["daily", "solve", "backup"]
+        said = page.get_by_role("status").filter(has_text="daily-2 was deleted.")
+        expect(said).to_contain_text("The file before it is under Settings, Earlier texts.")
+        assert list(appliance.daemon.appliance.config.jobs) == ["daily", "solve", "backup"]
+        said.get_by_role("button", name="Undo").tap()
+        expect(page.locator("#job-daily-2")).to_be_visible()
+    assert list(appliance.daemon.appliance.config.jobs) == ["daily", "solve", "backup", "daily-2"]
+
+
+@pytest.mark.parametrize("name", ["daily", "no-such-job", "<b>"])
+def test_a_job_that_was_not_deleted_is_not_reported_as_deleted(appliance: ServedAppliance, name: str) -> None:
+    assert appliance.request("/do/jobs/daily/copy", "new_name=second", Accept="application/json").status == 200
+    page = appliance.request(f"/jobs?{urlencode({'deleted': name})}")
+    assert page.status == 200
+    assert "was deleted" not in page.text
 
 
 def test_the_text_of_a_job_is_the_same_in_any_style_of_the_file(tmp_path: Path) -> None:

@@ -194,7 +194,20 @@ def test_no_list_shows_a_broken_picture(browser: Browser, appliance: ServedAppli
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/jobs", "/music/alarms", "/new-job?kind=puzzle", "/tweets", "/settings", "/more"],
+    [
+        "/",
+        "/jobs",
+        "/music/alarms",
+        "/music/alarms/weekdays",
+        "/music/sound",
+        "/new-job?kind=puzzle",
+        "/tweets",
+        "/settings",
+        "/devices",
+        "/system/power",
+        "/system/backup",
+        "/more",
+    ],
 )
 def test_the_text_follows_the_font_size_of_the_browser(browser: Browser, appliance: ServedAppliance, path: str) -> None:
     page = open_page(browser, appliance, path, SIZES["portrait"])
@@ -202,6 +215,21 @@ def test_the_text_follows_the_font_size_of_the_browser(browser: Browser, applian
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.locator("h1").evaluate("(each) => parseFloat(getComputedStyle(each).fontSize)") == 2 * before
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.context.close()
+
+
+def test_a_lost_connection_moves_nothing(browser: Browser, appliance: ServedAppliance) -> None:
+    places = "[...document.querySelectorAll('h1, #toggle, .tabs a')].map((each) => each.getBoundingClientRect().y)"
+    page = open_page(browser, appliance, "/", SIZES["portrait"])
+    expect(page.locator("#volume-line")).to_be_visible()
+    before = page.evaluate(places)
+    page.context.set_offline(True)
+    expect(page.locator("#live")).to_be_in_viewport()
+    assert page.evaluate(places) == before
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator("#notice")).to_contain_text("does not answer")
+    expect(page.locator("#notice")).to_be_in_viewport()
+    assert page.evaluate(places) == before
     page.context.close()
 
 

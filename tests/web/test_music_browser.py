@@ -14,7 +14,7 @@ from tests.web.chromium import CHROMIUM
 from tests.web.list_player import LIBRARY, SONG, ListMusic, ListPlayer
 from tests.web.served_appliance import ServedAppliance, configuration, job, serving
 from tests.web.test_art import draw_picture
-from tests.web.test_browser import TOO_SMALL, WIDTHS, browser, phone
+from tests.web.test_browser import ANSWER, CONFIRMATION, TOO_SMALL, WIDTHS, browser, phone
 from tests.web.test_pages import record
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
@@ -67,6 +67,32 @@ def test_nothing_is_wider_than_a_phone_or_smaller_than_a_thumb(
             width, window = page.evaluate(WIDTHS)
             assert width <= window, path
             assert page.evaluate(TOO_SMALL) == [], path
+
+
+def test_a_playlist_is_deleted_in_its_menu_after_a_question(browser: Browser, appliance: ServedAppliance) -> None:
+    appliance.player.saved["Evening"] = list(LIBRARY)
+    with phone(browser, appliance, path="/music/playlists") as page:
+        page.add_init_script(ANSWER)
+        page.reload()
+        menu = page.get_by_label("What to do with Evening")
+        menu.tap()
+        page.get_by_role("button", name="Delete").tap()
+        question = "Delete the playlist Evening? This cannot be undone. Its tracks stay in the library."
+        assert page.evaluate(CONFIRMATION) == [question]
+        assert "Evening" in appliance.player.saved
+        page.get_by_role("button", name="Delete").tap()
+        expect(menu).to_have_count(0)
+        expect(page.locator("#answer")).to_contain_text("eleted Evening")
+    assert "Evening" not in appliance.player.saved
+
+
+def test_the_history_of_the_sleep_timer_is_large_enough_for_a_thumb(
+    browser: Browser, appliance: ServedAppliance
+) -> None:
+    with phone(browser, appliance, script=False, path="/music/alarms") as page:
+        box = page.get_by_text("History:").get_by_role("link", name="sleep").bounding_box()
+        assert box
+        assert min(box["width"], box["height"]) >= 44
 
 
 def test_a_track_is_removed_and_the_page_stays(browser: Browser, appliance: ServedAppliance) -> None:

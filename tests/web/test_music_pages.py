@@ -318,6 +318,19 @@ def test_a_favourite_is_marked_listed_and_removed(appliance: ServedAppliance) ->
     assert appliance.player.thought["a.ogg"] == TrackRating(rating=8)
 
 
+def test_music_names_the_sleep_timer_and_leads_to_it(tmp_path: Path) -> None:
+    config = configuration(tmp_path, jobs="  sleep:\n    kind: music\n    with: {action: sleep}\n")
+    with serving(config) as appliance:
+        link = r'href="/music/alarms#sleep">.*?<span>(.*?)</span></a>'
+        for path in ("/", "/parts/sleep"):
+            assert re.search(link, appliance.request(path).text, re.DOTALL)[1].startswith("Sleep<")
+            assert "stops at" not in appliance.request(path).text
+        submit_form(appliance, "sleep", {"at": "23:10", "return_to": "/"})
+        for path in ("/", "/parts/sleep"):
+            assert re.search(link, appliance.request(path).text, re.DOTALL)[1].endswith("23:10")
+        assert 'id="sleep"' in appliance.request("/music/alarms").text
+
+
 def test_an_answer_to_a_press_has_the_times_of_the_configured_time_zone(tmp_path: Path) -> None:
     config = configuration(tmp_path, jobs="  sleep:\n    kind: music\n    with: {action: sleep}\n")
     config.write_text(config.read_text().replace("Europe/London", "Asia/Kathmandu"))

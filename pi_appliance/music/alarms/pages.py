@@ -1,5 +1,6 @@
 """The pages of alarms and the sleep timer."""
 
+import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from pi_appliance.config import units
 from pi_appliance.config.units import EVERY_DAY
 from pi_appliance.errors import ApplianceError
+from pi_appliance.jobs.editor import find_deleted
 from pi_appliance.music.alarms import alarm_control
 from pi_appliance.music.alarms.alarm_control import Alarm
 from pi_appliance.music.alarms.music_job import CANNOT_SPEAK, TTS_HINT, can_speak
@@ -130,6 +132,9 @@ class AlarmPages:
         return self._pages.page(
             "music/alarms.html",
             alarms=alarms,
+            deleted=await asyncio.to_thread(
+                find_deleted, self._services.config_file, request.query_params.get("deleted", "")
+            ),
             drawn=drawn,
             music_jobs=[_drawn_run(run) for run in runs],
             one_offs={alarm.job: self._one_offs(alarm) for alarm in alarms},

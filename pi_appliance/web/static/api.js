@@ -121,7 +121,7 @@ export function showNotice(sentence, kind = "") {
   const notice = document.getElementById("notice");
   notice.hidden = !sentence;
   showSentence(notice, sentence);
-  notice.className = `notice ${kind}`;
+  notice.className = `notice ${sentence === NO_ANSWER ? "floating" : kind}`; // it comes and goes with the connection
   if (sentence) notice.scrollIntoView({ block: "nearest" });
 }
 

@@ -1,4 +1,4 @@
-// The banner with the current problems, and the notice that the clock was set while the page was open.
+// The banner with the current problems, the sleep timer beside the title of Music, and the notice that the clock was set while the page was open.
 
 import { fetchPart } from "./api.js";
 import { cardVersion } from "./jobs.js";
@@ -24,8 +24,9 @@ export const isSnoozing = ({ last }) => /^snoozing/.test(last.status_text);
 
 async function draw(key) {
   drawnKey = key;
-  const banner = document.getElementById("banner");
-  const part = await fetchPart(banner.dataset.part);
-  if (part !== null) banner.innerHTML = part;
-  else drawnKey = null; // the next state tries again
+  for (const element of document.querySelectorAll("#banner, #sleep")) {
+    const part = await fetchPart(element.dataset.part);
+    if (part !== null) element.innerHTML = part;
+    else drawnKey = null; // the next state tries again
+  }
 }

@@ -9,7 +9,7 @@ document.addEventListener("submit", ({ submitter }) => submitter?.closest(".sett
 followState(); // the mini player
 sendFormsToApi((path, button, result, endBusy) => {
   endBusy();
-  if (path.startsWith("/config/history/")) location.assign("/settings?saved");
+  if (path.startsWith("/config/history/")) location.assign(button.form.elements.return_to.value);
   else if (path === "/player/check") showNotice(result.text, "good");
   else showTests(result);
 });

@@ -84,7 +84,8 @@ def test_an_alarm_is_added_edited_copied_and_deleted(
                 go(page, appliance, f"/{name}")
             page.get_by_text("Delete", exact=True).tap()
             page.get_by_role("button", name="Delete it").tap()
-            expect(page).to_have_url(re.compile("/music/alarms$"))
+            expect(page).to_have_url(re.compile(f"/music/alarms.deleted={name}$"))
+            expect(page.get_by_text(f"{name} was deleted.")).to_be_visible()
     assert text_of(appliance) == before, "comments, order and all other bytes stay"
 
 
