@@ -45,6 +45,7 @@ PAGES = {  # every page that not only the owner may open
     "GET /music/alarms/{job}": Role.CONTROL,
     "GET /music/sound": Role.CONTROL,
     "GET /parts/banner": Role.CONTROL,
+    "GET /parts/sleep": Role.CONTROL,
 }
 PUBLIC = ("/hooks/", "/health", "/sign-in", "/static/", "/join/", "/cluster/join")
 LISTENERS = {"GET /player", "GET /player/art", *(f"GET /puzzles/{name}" for name in ("today", "hint", "check"))}
