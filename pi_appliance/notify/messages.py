@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from pi_appliance.config.display_name import display_name
 from pi_appliance.config.units import format_elapsed, format_time
 from pi_appliance.storage.model import Event, Message, Outcome, Run
 
@@ -42,10 +43,10 @@ def message(event: JobEvent, *, host: str, zone: ZoneInfo, page: str = "") -> Me
     """
     if event.event is Event.RECOVERY:
         body = _paragraphs(_recovery_text(event, zone), *_run_details(event, zone, page))
-        return Message(title=f"{event.job} works again on {host}", body=body)
+        return Message(title=f"{display_name(event.job)} works again on {host}", body=body)
     tail = _log_tail(event.log)
     return Message(
-        title=f"{event.job} {_failure_verb(event)} on {host}",
+        title=f"{display_name(event.job)} {_failure_verb(event)} on {host}",
         body=_paragraphs(
             _summary(event), *_run_details(event, zone, page), f"Its last output:\n{tail}" if tail else ""
         ),
@@ -112,10 +113,10 @@ def _run_details(event: JobEvent, zone: ZoneInfo, page: str) -> list[str]:
 
 def _one_line(event: JobEvent) -> str:
     if event.event is Event.RECOVERY:
-        return f"{event.job} works again (run {event.number})"
+        return f"{display_name(event.job)} works again (run {event.number})"
     summary = _summary(event).partition("\n")[0]
     short = summary if len(summary) <= 60 else f"{summary[:59]}…"
-    return f"{event.job} {_failure_verb(event)} (run {event.number}){f': {short}' if short else ''}"
+    return f"{display_name(event.job)} {_failure_verb(event)} (run {event.number}){f': {short}' if short else ''}"
 
 
 def _log_tail(log: str) -> str:

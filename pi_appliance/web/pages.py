@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from pi_appliance import __version__, web
 from pi_appliance.config import units
+from pi_appliance.config.display_name import display_name
 from pi_appliance.roles import Role
 from pi_appliance.web.params import FORMS
 from pi_appliance.web.security import VISITOR, least_role
@@ -174,6 +175,7 @@ class Pages:
             "elapsed": lambda length: "-" if length is None else units.format_elapsed(length),
             "money": units.format_money,
             "shorten": lambda text: text if len(text) <= MAX_LISTED_TEXT else f"{text[: MAX_LISTED_TEXT - 1]}…",
+            "display_name": display_name,
             "sentence": as_sentence,
             "segment": lambda text: quote(str(text), safe=""),
         }

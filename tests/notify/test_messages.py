@@ -67,6 +67,11 @@ def test_the_details_are_on_the_page_if_phones_reach_it():
     assert several.body.endswith("All of them: http://192.168.1.5:8080/jobs")
 
 
+def test_an_alarm_that_the_page_named_is_shown_with_its_time():
+    assert messages.message(make_event(job="alarm-07-00"), host="pi", zone=ZONE).title == "Alarm 07:00 failed on pi"
+    assert messages.message(make_event(job="alarm-clock"), host="pi", zone=ZONE).title == "alarm-clock failed on pi"
+
+
 def test_a_recovery_shows_the_length_of_the_outage():
     recovered = make_event(Outcome.SUCCEEDED, "all copied", event=Event.RECOVERY, failures=3, since=START)
     message = messages.message(recovered, host="pi", zone=ZONE)

@@ -53,6 +53,14 @@ def test_the_page_of_an_error_shows_a_sentence(appliance: ServedAppliance) -> No
     assert "<b>" not in text
 
 
+def test_an_alarm_that_the_page_named_is_shown_with_its_time(tmp_path: Path) -> None:
+    entry = "{kind: music, schedule: '30 6 * * *', with: {action: alarm, play: [X], duration: 1h}}"
+    with serving(configuration(tmp_path, jobs=f"  alarm-07-00-2: {entry}\n  wake-up: {entry}\n")) as appliance:
+        text = appliance.request("/music/alarms").text
+    assert 'aria-label="Alarm 06:30 (2)"' in text
+    assert 'aria-label="wake-up"' in text
+
+
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
 def test_the_scripts_show_the_same_sentences(browser: Browser, appliance: ServedAppliance) -> None:
     def show(page: Page, message: str) -> None:
