@@ -137,7 +137,7 @@ def test_the_page_restores_the_history_of_a_whole_backup_and_does_not_send_it(ol
         assert f'href="/system/backup/stored/{backup["name"]}"' not in page
         assert "the whole appliance" in page
         refused = appliance.request(f"/system/backup/stored/{backup['name']}")
-        assert (refused.status, f"this backup holds the secrets; copy it from {drive}" in refused.text) == (403, True)
+        assert (refused.status, f"This backup holds the secrets; copy it from {drive}" in refused.text) == (403, True)
         assert appliance.request(f"/api/v1/system/backups/{backup['name']}/restore", {}).status == 200
         wait_until(lambda: appliance.daemon.restarts)
 

@@ -121,7 +121,7 @@ def test_a_problem_is_shown_at_its_line_soon_after_the_last_key(browser: Browser
         type_at_end(page, "\nretention: {max-runs: 0}")
         expect(page.locator("#numbers .wrong")).to_have_count(0)
         page.clock.run_for(300)  # the rest of half a second is for the answer
-        expect(page.locator("#line-note")).to_have_text("0 keeps nothing; write 1 or more")
+        expect(page.locator("#line-note")).to_have_text("0 keeps nothing; write 1 or more.")
         expect(page.locator("#numbers .wrong")).to_have_count(1)
         page.keyboard.press("ArrowUp")  # another line
         expect(page.locator("#line-note")).to_be_hidden()
