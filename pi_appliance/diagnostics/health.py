@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from pi_appliance.diagnostics.thresholds import HOT, LOW_SPACE
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.player import NO_PLAYER
 from pi_appliance.music.player_hub import MusicDaemon
 from pi_appliance.storage.daily_backups import find_problem
 from pi_appliance.system import machine
 from pi_appliance.system.clock import ClockState
-from pi_appliance.system.machine import HOT, LOW_SPACE, Sensors
+from pi_appliance.system.machine import Sensors
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pi_appliance import __version__
 from pi_appliance.config import loader, units
 from pi_appliance.config.options import StartedBy
 from pi_appliance.config.units import format_size
+from pi_appliance.diagnostics import thresholds
 from pi_appliance.diagnostics.context import (
     HISTORY,
     UNKNOWN,
@@ -30,7 +31,7 @@ from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.schedule import Cron
 from pi_appliance.system import files, http, machine
 from pi_appliance.system import systemd as systemd_units
-from pi_appliance.system.machine import HOT, LOW_SPACE, Sensors, filesystem_errors, storage_wear
+from pi_appliance.system.machine import Sensors, filesystem_errors, storage_wear
 
 _DEFAULT_ZONES = ("UTC", "Etc/UTC")  # of a machine whose time zone was never set
 _MAX_DELAY = timedelta(minutes=1)
@@ -112,8 +113,6 @@ def check_time_zone(context: DiagnosticContext) -> Iterator[CheckResult]:
         )
 
 
-_VERY_HOT = 85.0  # degrees Celsius
-_OLD, _WORN = 80, 100  # hundredths of a card's life
 _REPLACE = "make a backup, and replace the card"
 _FSCK = (
     "make a backup; add fsck.mode=force to /boot/firmware/cmdline.txt for one start; replace the card if it comes back"
@@ -140,16 +139,18 @@ def check_sd_card(context: DiagnosticContext) -> Iterator[CheckResult]:
             yield ok("the root is read-only on purpose: the kernel counts no errors")
     lives = storage_wear(context.root / "sys")
     for life in lives:
-        if life.used >= _OLD or life.spare_low:
+        if life.used >= thresholds.CARD_OLD or life.spare_low:
             reason = f"{life.device}: {life.used} % of its life is used" + (
                 ", its spare blocks run out" if life.spare_low else ""
             )
-            yield (fail if life.used >= _WORN or life.spare_low else warn)(reason, _REPLACE)
+            yield (fail if life.used >= thresholds.CARD_WORN_OUT or life.spare_low else warn)(reason, _REPLACE)
     if not counters and not lives:
         yield skipped("the kernel counts no errors of this file system")
     elif not bad:
         facts = [f"{each.device} without an error" for each in counters]
-        facts += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]
+        facts += [
+            f"{life.device} has used {life.used} % of its life" for life in lives if life.used < thresholds.CARD_OLD
+        ]
         if facts:
             yield ok(", ".join(facts))
 
@@ -161,8 +162,8 @@ def check_temperature(context: DiagnosticContext) -> Iterator[CheckResult]:
         raise Skip("no sensor")
     text = f"{degrees:.0f} °C"
     fix = "improve the cooling; let heavy jobs wait: conditions: {temperature-below: 70}"
-    if degrees >= HOT:
-        yield (fail if degrees >= _VERY_HOT else warn)(f"{text}: the processor slows down", fix)
+    if degrees >= thresholds.HOT:
+        yield (fail if degrees >= thresholds.VERY_HOT else warn)(f"{text}: the processor slows down", fix)
     else:
         yield ok(text)
 
@@ -221,11 +222,6 @@ def read_health(host: str, port: int) -> DaemonHealth:
         return DaemonHealth(has_answered=True)
     is_ok = answer["ok"] and response.status == 200
     return DaemonHealth(has_answered=True, is_ours=True, is_ok=is_ok, reason=str(answer.get("why", "")))
-
-
-_MIN_SPACE = 30_000_000  # bytes for the history
-_MIN_INODES = 1000  # inodes
-_MAX_HISTORY = 1_000_000_000  # bytes of history and logs
 
 
 def check_state_dir(context: DiagnosticContext) -> Iterator[CheckResult]:
@@ -289,10 +285,10 @@ def check_space(context: DiagnosticContext) -> Iterator[CheckResult]:
     free = disk.f_bavail * disk.f_frsize
     text = f"{format_size(free)} of {format_size(disk.f_blocks * disk.f_frsize)} are free on the disk of {folder}"
     fix = f"sudo apt clean; to find large folders: sudo du -xh {shlex.quote(str(folder))} /var | sort -h | tail"
-    if disk.f_files and disk.f_favail < _MIN_INODES:
+    if disk.f_files and disk.f_favail < thresholds.MIN_INODES:
         yield fail(f"only {disk.f_favail} more files can be created on the disk of {folder}", fix)
-    elif free < LOW_SPACE:
-        yield (fail if free < _MIN_SPACE else warn)(text, fix)
+    elif free < thresholds.LOW_SPACE:
+        yield (fail if free < thresholds.MIN_SPACE else warn)(text, fix)
     else:
         yield ok(text)
 
@@ -318,7 +314,7 @@ def check_history(context: DiagnosticContext) -> Iterator[CheckResult]:
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
     runs = f"newest run {newest[0].id:,}" if newest else "no run yet"  # after a restore, the numbers have a gap
     text = f"intact, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
-    if size + logs > _MAX_HISTORY:
+    if size + logs > thresholds.MAX_HISTORY:
         yield warn(text, "shorten the retention: retention: {max-age: 30d, max-runs: 200} in the configuration")
     else:
         yield ok(text)

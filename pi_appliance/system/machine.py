@@ -23,8 +23,6 @@ from pathlib import Path
 
 from pi_appliance import __version__
 
-HOT = 80.0  # degrees Celsius at which a Raspberry Pi slows down; at 85 it slows down more
-LOW_SPACE = 300_000_000  # free bytes below which package updates and logs may fail
 _THROTTLED = "devices/platform/soc/soc:firmware/get_throttled"
 _NOW, _SINCE_START = 0xF, 16
 _PLAUSIBLE = range(-60_000, 150_000)  # thousandths of a degree; a disabled zone returns nonsense
