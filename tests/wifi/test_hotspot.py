@@ -42,8 +42,8 @@ class Machine:
 
     @property
     def is_open(self) -> bool:
-        world = self.world
-        return bool(world["active"]) and world["profiles"][world["active"]]["mode"] == "ap"
+        active = self.world["active"]  # read once: nmcli may change it meanwhile
+        return self.world["profiles"].get(active, {}).get("mode") == "ap"
 
     @contextlib.asynccontextmanager
     async def running(self, timing: Timing = AT_ONCE) -> AsyncIterator[WifiService]:
