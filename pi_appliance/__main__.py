@@ -9,7 +9,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run one command. Expected errors and Ctrl-C become one line on stderr and an exit status."""
     try:
         _main(argv)
-    except KeyboardInterrupt:  # Ctrl-C while a command loads; once it runs, it reports what it has done so far
+    except KeyboardInterrupt:  # Ctrl-C before a command runs; a running command reports its own interruption
         sys.exit(130)
 
 

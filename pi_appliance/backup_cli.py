@@ -26,7 +26,7 @@ _FILE_OR_OUTPUT = click.argument("file", type=click.Path(dir_okay=False, allow_d
 
 
 class BackupFileJson(TypedDict):
-    """A backup. `notes` say what it does not hold."""
+    """A backup file. `notes` list the parts that were left out."""
 
     file: str
     state_dir: str

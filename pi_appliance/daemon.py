@@ -391,7 +391,7 @@ class Daemon:
     def say(self, text: str, *, is_problem: bool = False) -> None:
         """Print `text` and keep it for the log."""
         self._record(text, is_problem=is_problem)
-        with contextlib.suppress(OSError):  # without a terminal, the daemon goes on
+        with contextlib.suppress(OSError):  # the terminal may be closed, and the daemon must continue
             self._print_line(visible(text))
 
     def _record(self, text: str, *, is_problem: bool) -> None:

@@ -237,7 +237,7 @@ def _convert_parts(
 
 
 def _empty_value(kind: Any) -> Any:
-    """Return a value in place of one that is missing or wrong, or None if there is no empty one.
+    """Return an empty value of the type for a missing or wrong one, or None if the type has none.
 
     `check` can judge the other values of the section then.
     """

@@ -107,7 +107,7 @@ def _plugin_options(tree: Tree, base: Path) -> tuple[dict[YamlPath, Any], list[P
     for path, family, entry in [*entries, (("player",), "players", _entries(tree, "player"))]:
         kind = entry.get("kind") if isinstance(entry, Mapping) else None
         if not isinstance(kind, str):
-            continue  # a problem of the entry, or there is no player
+            continue  # the wrong entry is reported elsewhere, or no player is configured
         try:
             module = plugins.load(family, kind)
         except UnknownName:

@@ -52,7 +52,7 @@ class AttemptResult:
 
 @dataclass(frozen=True, slots=True)
 class LongWait:
-    """A long attempt: its program goes on while another process takes over from this one."""
+    """The state of a long attempt. Another process uses it to wait for the program."""
 
     child: process.Child
     program: process.Program

@@ -149,7 +149,7 @@ def run(  # noqa: PLR0913, PLR0917 - click passes each option
                 config, values, Trigger(trigger), listener, report, or_last_good=or_last_good, become_small=become_small
             )
         except runner.UnknownRequest as error:
-            if is_child:  # there is no run if the request was replaced or cancelled while this process started
+            if is_child:  # the request was replaced or cancelled while this process started
                 raise SystemExit(error.exit_status) from None
             raise
     if status := exit_status(ended):

@@ -50,7 +50,7 @@ def become_small(run: runner.LongRun, log: Path) -> None:
                 *(run.spec.job.name, str(run.config.path)),
             ],
         )
-    except OSError:  # if memory does not suffice, this process goes on unchanged
+    except OSError:  # not enough memory: this process continues to wait
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         for number in open_files:
             os.set_inheritable(number, False)

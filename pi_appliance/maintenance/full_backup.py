@@ -92,7 +92,7 @@ def write_backup(config: Config, path: Path, *, playlists: Mapping[str, bytes], 
 
 
 def _configuration_files(config: Config, archive: Path) -> tuple[dict[str, Path], list[str]]:
-    """Return the files of the configuration by their names, and notes on what is left out."""
+    """Return the files of the configuration by name, and notes on the files that are left out."""
     folder = config.path.resolve().parent
     apart = {archive.resolve(), config.path.resolve(), folder / secrets.NAME}
     others = {config.state_dir.resolve(), *([config.backup.folder.resolve()] if config.backup else [])}

@@ -29,7 +29,7 @@ _VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,6}){0,3})")
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release in the list. `notes` says what is new in it."""
+    """A release in the list, with its release notes."""
 
     version: str
     notes: str

@@ -362,7 +362,7 @@ class VolumioPlayer(Player):
 
     # Volumio's REST API lacks the following functions.
 
-    async def change_setting(self, setting: PlayerSetting, value: Any) -> None:  # noqa: ARG002
+    async def change_setting(self, setting: PlayerSetting, value: Any) -> None:  # noqa: ARG002 - the shape of all players
         raise Refused(f"Volumio has no {setting.title}; MPD has")
 
     list_outputs = set_output = _no_way_to("list or choose outputs", "see Settings, Playback Options, on its own page")
